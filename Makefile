@@ -1,0 +1,57 @@
+# Millrace. `make run` and `make test` need Go and nothing else.
+GO       ?= go
+BIN      := bin/millrace
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+PREFIX   ?= /usr
+DESTDIR  ?=
+FUZZTIME ?= 30s
+
+.PHONY: build run demo test race lint fuzz bench check docs e2e cross install clean
+
+build: ## the one static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
+
+run: build ## three brokers on 127.0.0.1:9092-9094 and the console
+	$(BIN) server --brokers 3
+
+demo: build ## a tour that prints what it does
+	$(BIN) demo
+
+test: ## the Go tests
+	$(GO) test ./...
+
+race: ## the Go tests under the race detector
+	$(GO) test -race ./...
+
+lint:
+	$(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+lint-all: lint ## everything in .golangci.yml; building the linter takes minutes
+	$(GO) tool -modfile=tools/go.mod golangci-lint run
+
+fuzz: ## every fuzz target for FUZZTIME
+	./.ci/fuzz $(FUZZTIME)
+
+bench: ## micro-benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+docs: ## rewrite the generated pages under docs/
+	$(GO) test ./config ./protocol/kafka -run TestDocs -update
+
+e2e: build ## real clients against a three-broker server; needs what .ci/setup-clients.sh installs
+	cd e2e && MILLRACE_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -v ./...
+
+cross: ## what Millrace must compile for
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=freebsd GOARCH=amd64 $(GO) build ./...
+
+check: lint race cross
+
+install: build ## into $(DESTDIR)$(PREFIX)
+	$(MAKE) -f deploy/install.mk install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+
+clean:
+	rm -rf bin
