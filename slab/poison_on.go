@@ -1,0 +1,6 @@
+//go:build race || slabpoison
+
+package slab
+
+// poison makes use after release visible; see the package comment.
+const poison = true
