@@ -212,4 +212,3 @@ func appendField(dst, p []byte) []byte {
 	}
 	return append(appendVarint(dst, int64(len(p))), p...)
 }
-

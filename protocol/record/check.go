@@ -1,7 +1,5 @@
 package record
 
-import "sync"
-
 // Check verifies a batch as a client sends it to be appended, and sets its
 // max_timestamp (and so the CRC) where it is missing or wrong, as Apache Kafka's
 // broker does. So b's bytes must be the caller's to write. After Check the
@@ -86,21 +84,15 @@ func (b Batch) walk() (maxMs int64, err error) {
 	return maxMs, nil
 }
 
-// scratches serves Check, which is called without one: compressed batches with a
-// max_timestamp to doubt come from a few old clients only.
-var scratches = sync.Pool{New: func() any { return new(Scratch) }}
-
 func (b Batch) checkCompressed() error {
 	claimed := b.MaxTimestamp()
 	if b.IsLogAppendTime() || claimed != NoTimestamp && claimed >= b.BaseTimestamp() {
 		return nil
 	}
-	s := scratches.Get().(*Scratch)
-	defer scratches.Put(s)
-	maxMs, err := b.TrueMaxTimestamp(s)
+	maxMs, err := b.TrueMaxTimestamp(nil)
 	if err != nil {
 		return err
 	}
-	b.SetMaxTimestamp(max(maxMs, NoTimestamp), false)
+	b.SetMaxTimestamp(maxMs, false)
 	return nil
 }

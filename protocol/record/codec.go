@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
@@ -77,6 +78,19 @@ type Scratch struct {
 	gzip    *gzip.Reader
 	lz4     *lz4.Reader
 	zstd    *zstd.Decoder
+}
+
+// scratches serves the calls that bring none along.
+var scratches = sync.Pool{New: func() any { return new(Scratch) }}
+
+func borrow() *Scratch { return scratches.Get().(*Scratch) }
+
+func (s *Scratch) giveBack() {
+	if cap(s.buf) > keepBytes {
+		s.buf = nil
+	}
+	clear(s.headers[:cap(s.headers)]) // they would hold on to a batch
+	scratches.Put(s)
 }
 
 func (s *Scratch) maxBytes() int {

@@ -10,10 +10,10 @@
 // batch every record is walked, once. A compressed one is passed through: it
 // is decompressed only when its max_timestamp can't be believed.
 //
-// [Batch.Each], [Batch.FirstAtOrAfter], [Batch.FirstOfMaxTimestamp] and
-// [Batch.TimestampRange] look into a batch, compressed or not. They work in a
-// [Scratch], which one goroutine uses at a time and reuses from batch to batch;
-// everything that they hand out is valid until the scratch is used again.
+// [Batch.Each], [Batch.Times], [Batch.FirstAtOrAfter], [Batch.FirstOfMaxTimestamp]
+// and [Batch.TrueMaxTimestamp] look into a batch, compressed or not. They work in
+// a [Scratch], which one goroutine uses at a time and reuses from batch to batch;
+// nil borrows one for the call. What they hand out is valid during the call only.
 //
 // [Builder] makes batches: for the console's PRODUCE, the internal topics and
 // the tests.

@@ -133,11 +133,11 @@ func (r *Record) decode(p []byte, i int, baseTimestamp int64, headers []Header) 
 // returns. The record and all that it refers to are valid during the call only.
 // Gaps in the offset deltas are no error (a compacted batch has them). Errors
 // besides f's: ErrInvalidRecord, ErrUnsupportedCompression, ErrTooLarge; f may
-// have been called before they show. s is needed for compressed batches and
-// for records with headers; it may be nil, then one is made.
+// have been called before they show. With a nil s one is borrowed from a pool.
 func (b Batch) Each(s *Scratch, f func(Record) error) error {
 	if s == nil {
-		s = new(Scratch)
+		s = borrow()
+		defer s.giveBack()
 	}
 	p, err := s.records(b)
 	if err != nil {
@@ -163,60 +163,20 @@ func (b Batch) Each(s *Scratch, f func(Record) error) error {
 	return nil
 }
 
-// FirstAtOrAfter finds the first record with a timestamp ≥ timestampMs and an
-// offset in [from, upTo): the answer to ListOffsets by time is a record, not a
-// batch (KIP-79). Records need not be ordered by time.
-func (b Batch) FirstAtOrAfter(s *Scratch, timestampMs, from, upTo int64) (offset, recordMs int64, found bool, err error) {
-	err = b.times(s, func(o, t int64) bool {
-		if o >= from && o < upTo && t >= timestampMs {
-			offset, recordMs, found = o, t, true
+// Times calls f with offset and timestamp of each record, in order, until f says
+// false. It costs a third of Each. Errors are those of Each. With a nil s one is
+// borrowed from a pool if the batch is compressed.
+func (b Batch) Times(s *Scratch, f func(offset, timestampMs int64) (more bool)) error {
+	p := b.Records()
+	if b.Codec() != None {
+		if s == nil {
+			s = borrow()
+			defer s.giveBack()
 		}
-		return !found
-	})
-	return offset, recordMs, found, err
-}
-
-// FirstOfMaxTimestamp finds the largest timestamp of the records with an offset
-// in [from, upTo), and the first record that has it (KIP-734).
-func (b Batch) FirstOfMaxTimestamp(s *Scratch, from, upTo int64) (offset, recordMs int64, found bool, err error) {
-	err = b.times(s, func(o, t int64) bool {
-		if o >= from && o < upTo && (!found || t > recordMs) {
-			offset, recordMs, found = o, t, true
+		var err error
+		if p, err = s.records(b); err != nil {
+			return err
 		}
-		return true
-	})
-	return offset, recordMs, found, err
-}
-
-// TimestampRange is the smallest and the largest timestamp of the records, in
-// ms. (0, 0) of a batch without records.
-func (b Batch) TimestampRange(s *Scratch) (minMs, maxMs int64, err error) {
-	first := true
-	err = b.times(s, func(_, t int64) bool {
-		if first {
-			minMs, maxMs, first = t, t, false
-		}
-		minMs, maxMs = min(minMs, t), max(maxMs, t)
-		return true
-	})
-	return minMs, maxMs, err
-}
-
-// TrueMaxTimestamp is the largest timestamp of the records, whatever the header
-// says.
-func (b Batch) TrueMaxTimestamp(s *Scratch) (maxMs int64, err error) {
-	_, maxMs, err = b.TimestampRange(s)
-	return maxMs, err
-}
-
-// times calls f with offset and timestamp of each record until it says false.
-func (b Batch) times(s *Scratch, f func(offset, timestampMs int64) (more bool)) error {
-	if s == nil {
-		s = new(Scratch)
-	}
-	p, err := s.records(b)
-	if err != nil {
-		return err
 	}
 	offset, base, appendTime := b.BaseOffset(), b.BaseTimestamp(), b.IsLogAppendTime()
 	i := 0
@@ -235,4 +195,40 @@ func (b Batch) times(s *Scratch, f func(offset, timestampMs int64) (more bool)) 
 		}
 	}
 	return nil
+}
+
+// FirstAtOrAfter finds the first record with a timestamp ≥ timestampMs and an
+// offset in [from, upTo): the answer to ListOffsets by time is a record, not a
+// batch (KIP-79). Records need not be ordered by time.
+func (b Batch) FirstAtOrAfter(s *Scratch, timestampMs, from, upTo int64) (offset, recordMs int64, found bool, err error) {
+	err = b.Times(s, func(o, t int64) bool {
+		if o >= from && o < upTo && t >= timestampMs {
+			offset, recordMs, found = o, t, true
+		}
+		return !found
+	})
+	return offset, recordMs, found, err
+}
+
+// FirstOfMaxTimestamp finds the largest timestamp of the records with an offset
+// in [from, upTo), and the first record that has it (KIP-734).
+func (b Batch) FirstOfMaxTimestamp(s *Scratch, from, upTo int64) (offset, recordMs int64, found bool, err error) {
+	err = b.Times(s, func(o, t int64) bool {
+		if o >= from && o < upTo && (!found || t > recordMs) {
+			offset, recordMs, found = o, t, true
+		}
+		return true
+	})
+	return offset, recordMs, found, err
+}
+
+// TrueMaxTimestamp is the largest timestamp of the records, whatever the header
+// says; NoTimestamp if there is none.
+func (b Batch) TrueMaxTimestamp(s *Scratch) (maxMs int64, err error) {
+	maxMs = NoTimestamp
+	err = b.Times(s, func(_, t int64) bool {
+		maxMs = max(maxMs, t)
+		return true
+	})
+	return maxMs, err
 }
