@@ -1,0 +1,142 @@
+package metadata
+
+import "fmt"
+
+// Transactions turns deltas that were planned against img into what a Store
+// carries out. Each delta writes its keys, and compares what it relies on: its
+// own key as img knows it, its topic, and the registrations of the brokers that
+// it gives partitions to. So a plan that was made against an image that is out
+// of date conflicts, and does nothing.
+//
+// A delta is never cut in two; max is Store.TxnMax. With max 0 there is one Txn.
+func (img *Image) Transactions(deltas []Delta, max int) []Txn {
+	var txns []Txn
+	b := txnBuilder{img: img}
+	for _, d := range deltas {
+		compares, ops := len(b.txn.Compares), len(b.txn.Ops)
+		b.add(d)
+		if max > 0 && (len(b.txn.Compares) > max || len(b.txn.Ops) > max) && ops > 0 {
+			txns = append(txns, Txn{Compares: b.txn.Compares[:compares], Ops: b.txn.Ops[:ops]})
+			b = txnBuilder{img: img}
+			b.add(d)
+		}
+	}
+	if len(b.txn.Ops) > 0 {
+		txns = append(txns, b.txn)
+	}
+	return txns
+}
+
+type txnBuilder struct {
+	img      *Image
+	txn      Txn
+	compared map[string]struct{}
+}
+
+func (b *txnBuilder) add(d Delta) {
+	switch d := d.(type) {
+	case ClusterNamed:
+		b.compare(keyCluster, 0)
+		b.put(keyCluster, encodeCluster(d.ClusterID))
+	case BrokerRegistered:
+		b.compareBroker(d.Broker.ID)
+		b.put(brokerKey(d.Broker.ID), encodeBroker(d.Broker))
+	case BrokerChanged:
+		b.compareBroker(d.Broker.ID)
+		b.put(brokerKey(d.Broker.ID), encodeBroker(d.Broker))
+	case BrokerRemoved:
+		b.compareBroker(d.ID)
+		b.put(brokerKey(d.ID), encodeBrokerGone())
+	case TopicCreated:
+		b.createTopic(d.Topic)
+	case TopicDeleted:
+		b.compareTopic(d.Name, d.ID)
+		b.op(Op{Kind: OpDelete, Key: topicKey(d.Name)})
+		b.op(Op{Kind: OpDelete, Key: configKey(d.ID)})
+		b.op(Op{Kind: OpDeletePrefix, Key: partitionsDir(d.ID)})
+	case PartitionsAdded:
+		t := b.compareTopic(d.Name, d.ID)
+		b.compareReplicas(d.Partitions)
+		b.put(topicKey(d.Name), encodeTopic(d.ID, t.Partitions, d.Partitions))
+	case PartitionChanged:
+		t := b.compareTopic(d.Name, d.ID)
+		b.compare(partitionKey(d.ID, d.Index), t.Partitions[d.Index].Revision)
+		b.comparePartition(&d.Partition)
+		b.put(partitionKey(d.ID, d.Index), encodePartition(&d.Partition))
+	case ConfigChanged:
+		t := b.compareTopic(d.Name, d.ID)
+		b.compare(configKey(d.ID), t.ConfigRevision)
+		b.put(configKey(d.ID), encodeConfigs(d.Configs))
+	case ProducerIDsAllocated:
+		b.compare(keyProducerIDs, b.img.producerIDRevision)
+		b.put(keyProducerIDs, encodeProducerIDs(d.Next))
+	default:
+		panic(fmt.Sprintf("metadata: unknown delta %T", d))
+	}
+}
+
+func (b *txnBuilder) createTopic(t *Topic) {
+	b.compare(topicKey(t.Name), 0)
+	b.compareReplicas(t.Partitions)
+	b.put(topicKey(t.Name), encodeTopic(t.ID, t.Partitions))
+	if len(t.Configs) > 0 {
+		b.put(configKey(t.ID), encodeConfigs(t.Configs))
+	}
+}
+
+func (b *txnBuilder) op(op Op)                     { b.txn.Ops = append(b.txn.Ops, op) }
+func (b *txnBuilder) put(key string, value []byte) { b.op(Op{Kind: OpPut, Key: key, Value: value}) }
+
+// compare adds each key once: the image knows one revision of it.
+func (b *txnBuilder) compare(key string, revision int64) {
+	if _, ok := b.compared[key]; ok {
+		return
+	}
+	if b.compared == nil {
+		b.compared = make(map[string]struct{})
+	}
+	b.compared[key] = struct{}{}
+	b.txn.Compares = append(b.txn.Compares, Compare{Key: key, Revision: revision})
+}
+
+func (b *txnBuilder) compareBroker(id int32) {
+	var revision int64
+	if br := b.img.Broker(id); br != nil {
+		revision = br.Revision
+	} else if i, ok := b.img.findRemoved(id); ok {
+		revision = b.img.removed[i].revision
+	}
+	b.compare(brokerKey(id), revision)
+}
+
+func (b *txnBuilder) compareReplicas(partitions []Partition) {
+	var last int32 = NoBroker
+	for i := range partitions {
+		for _, id := range partitions[i].Replicas {
+			if id != last { // compare would find out too, more slowly
+				b.compareBroker(id)
+				last = id
+			}
+		}
+	}
+}
+
+// comparePartition compares those that may lead now or later. A replica that
+// isn't in the ISR may well be gone.
+func (b *txnBuilder) comparePartition(p *Partition) {
+	for _, id := range p.ISR {
+		b.compareBroker(id)
+	}
+	if p.Leader != NoBroker {
+		b.compareBroker(p.Leader)
+	}
+}
+
+func (b *txnBuilder) compareTopic(name string, id TopicID) *Topic {
+	t := b.img.TopicByID(id)
+	if t == nil || t.Name != name {
+		panic(fmt.Sprintf("metadata: a delta for topic %q, id %v, which isn't in the image", name, id))
+	}
+	b.compare(topicKey(name), t.Revision)
+	return t
+}
