@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// derive fills the fields that hang on several configs, or on the machine. The values are good each for itself already.
+func (c *Config) derive() error {
+	if c.NodeID < 0 {
+		c.NodeID = c.brokerID
+	}
+	problems := c.deriveListeners()
+	if text := c.controlListener; text != "" && !strings.EqualFold(text, "none") {
+		host, port, err := ParseHostPort(text)
+		if err != nil {
+			problems = append(problems, c.problem("control.listener", err.Error()))
+		}
+		c.ControlListener = net.JoinHostPort(host, strconv.Itoa(int(port)))
+	}
+	size, err := memoryBytes(c.memoryMax, machineBytes)
+	if err != nil {
+		problems = append(problems, c.problem("millrace.memory.max", err.Error()))
+	}
+	c.MemoryMaxBytes = size
+	if c.GroupMinSessionTimeoutMs > c.GroupMaxSessionTimeoutMs {
+		problems = append(problems, c.problem("group.min.session.timeout.ms",
+			fmt.Sprintf("expected no more than group.max.session.timeout.ms, which is %d", c.GroupMaxSessionTimeoutMs)))
+	}
+	c.TopicDefaults = c.topicDefaults()
+	if t := &c.TopicDefaults; t.MinCompactionLagMs > t.MaxCompactionLagMs {
+		problems = append(problems, c.problem("log.cleaner.min.compaction.lag.ms",
+			fmt.Sprintf("expected no more than log.cleaner.max.compaction.lag.ms, which is %d", t.MaxCompactionLagMs)))
+	}
+	return errors.Join(problems...)
+}
+
+// deriveListeners reads the two lists and holds them against each other and the map of protocols.
+func (c *Config) deriveListeners() (problems []error) {
+	protocols, err := protocolMap(c.protocolMap)
+	if err != nil {
+		return append(problems, c.problem("listener.security.protocol.map", err.Error()))
+	}
+	advertised, err := parseListeners(c.advertised)
+	if err != nil {
+		problems = append(problems, c.problem("advertised.listeners", err.Error()))
+	}
+	listeners, err := parseListeners(c.listeners)
+	if err != nil {
+		problems = append(problems, c.problem("listeners", err.Error()))
+	}
+	if problems != nil {
+		return problems
+	}
+	if !c.IsSet("listeners") && len(advertised) > 0 {
+		// As the apache/kafka image does when only KAFKA_ADVERTISED_LISTENERS is given.
+		listeners = slices.Clone(advertised)
+		for i := range listeners {
+			listeners[i].Host = ""
+		}
+	}
+	c.Listeners = slices.DeleteFunc(listeners, c.isController)
+	c.AdvertisedListeners = slices.DeleteFunc(advertised, c.isController)
+	if len(c.Listeners) == 0 && len(listeners) > 0 {
+		problems = append(problems, c.problem("listeners", "expected a listener for clients, all of these are the controller's"))
+	}
+	for i := range c.Listeners {
+		l := &c.Listeners[i]
+		l.SecurityProtocol = protocols[l.Name]
+		switch l.SecurityProtocol {
+		case "PLAINTEXT":
+		case "":
+			problems = append(problems, c.problem("listener.security.protocol.map", "expected a security protocol for the listener "+l.Name))
+		default:
+			problems = append(problems, c.problem("listeners", l.Name+" is "+l.SecurityProtocol+", expected PLAINTEXT: there is neither TLS nor SASL yet"))
+		}
+	}
+	return append(problems, c.checkAdvertised(protocols)...)
+}
+
+func (c *Config) checkAdvertised(protocols map[string]string) (problems []error) {
+	for i := range c.AdvertisedListeners {
+		a := &c.AdvertisedListeners[i]
+		a.SecurityProtocol = protocols[a.Name]
+		if IsMetaAddress(a.Host) {
+			problems = append(problems, c.problem("advertised.listeners",
+				"no client can connect to "+a.Host+"; expected an address that clients reach, or leave it out and they are told the one they came by"))
+		}
+		if !slices.ContainsFunc(c.Listeners, func(l Listener) bool { return l.Name == a.Name }) {
+			problems = append(problems, c.problem("advertised.listeners", "expected a name that stands in listeners, "+a.Name+" doesn't"))
+		}
+	}
+	return problems
+}
+
+// isController: KRaft's own listeners, which have no counterpart here.
+func (c *Config) isController(l Listener) bool {
+	return l.Name == "CONTROLLER" || slices.ContainsFunc(c.controllerNames, func(n string) bool { return strings.EqualFold(n, l.Name) })
+}
