@@ -111,12 +111,8 @@ func (e *Executor) Defer(t Task) bool {
 		if h == &stopped {
 			break
 		}
-		idle := h == nil
-		if idle {
-			l.next = &busy
-		}
 		if e.push(l, h) {
-			if idle {
+			if h == nil {
 				go e.work()
 			}
 			return true
@@ -136,7 +132,7 @@ func link(t Task) *Link {
 	return l
 }
 
-// push puts l on the stack whose top is h; h may be nil for a runner-to-be.
+// push puts l on the stack whose top is h. If h is nil, the caller is the runner then.
 func (e *Executor) push(l, h *Link) bool {
 	if l.next = h; h == nil {
 		l.next = &busy

@@ -18,13 +18,15 @@ type Gate struct {
 	inFlight atomic.Int64
 	waiting  atomic.Int32 // waiters in the list; lets Done go without the lock
 
-	mu   sync.Mutex
-	list Waiter // ring through prev and next, the head is not a waiter itself
+	mu    sync.Mutex
+	list  Waiter // ring through prev and next, the head is not a waiter itself
+	round uint64 // how often the gate was opened
 }
 
 // Waiter is a source that waits at a gate.
 type Waiter struct {
 	prev, next *Waiter // guarded by the gate's mu; nil: not waiting
+	round      uint64  // of the gate, when it began to wait
 	resume     func()
 }
 
@@ -63,22 +65,20 @@ func (g *Gate) Done(n int64) {
 	}
 }
 
-// open calls all waiters that stand in the list now. Those who come back while it runs
-// go behind the mark and are left for next time.
+// open calls all waiters that stand in the list now, but not those who come back while
+// it does. Taking the list away first would be simpler, but then its head would have to
+// be on the heap, as Cancel may come to any waiter that was not called yet.
 func (g *Gate) open() {
 	g.mu.Lock()
-	var mark Waiter
-	mark.prev, mark.next = g.list.prev, &g.list
-	mark.prev.next, g.list.prev = &mark, &mark
-	for g.list.next != &mark {
-		w := g.list.next
+	defer g.mu.Unlock()
+	g.round++
+	now := g.round
+	for w := g.list.next; w != &g.list && w.round < now; w = g.list.next {
 		g.drop(w)
 		g.mu.Unlock()
 		w.resume()
 		g.mu.Lock()
 	}
-	mark.prev.next, mark.next.prev = mark.next, mark.prev
-	g.mu.Unlock()
 }
 
 // Wait puts w into the list. True: w will be called once. False: there is room
@@ -90,7 +90,7 @@ func (g *Gate) Wait(w *Waiter) bool {
 	}
 	g.mu.Lock()
 	if w.next == nil {
-		w.prev, w.next = g.list.prev, &g.list
+		w.prev, w.next, w.round = g.list.prev, &g.list, g.round
 		w.prev.next, g.list.prev = w, w
 		g.waiting.Add(1)
 	}

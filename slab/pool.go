@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Use says on whose account a slab is.
@@ -60,24 +59,8 @@ type Pool struct {
 	out     int         // slabs handed out
 	refused int64
 	closed  bool
-	classes []class
-}
-
-const regionBytes = 1 << 20
-
-// class holds the slabs of one size.
-type class struct {
-	size  int
-	free  list // resident, the one freed last in front
-	fresh list // not resident
-}
-
-// region is one mapping, cut into slabs of one class.
-type region struct {
-	mem   []byte
-	class *class // nil: a single slab above the largest class
-	slabs []Slab
-	fresh int // how many of the slabs are fresh; all of them: it may be unmapped
+	epoch   time.Time // of the first Trim; seenFree counts from just before it
+	classes []class   // by size
 }
 
 // NewPool returns a pool that has mapped nothing yet. It panics on options that make
@@ -88,15 +71,9 @@ func NewPool(o Options) *Pool {
 		o.ReserveInternalBytes > o.LimitBytes-o.ReserveNetworkBytes {
 		panic(fmt.Sprintf("slab: impossible budget %+v", o))
 	}
-	p := &Pool{limit: o.LimitBytes}
+	p := &Pool{limit: o.LimitBytes, classes: makeClasses(os.Getpagesize())}
 	p.reserve[UseInternal] = o.ReserveInternalBytes
 	p.reserve[UseNetwork] = o.ReserveNetworkBytes
-	for size := 4 << 10; size <= 4<<20; size *= 4 {
-		// A slab below the page size could not be given back alone.
-		if size >= os.Getpagesize() {
-			p.classes = append(p.classes, class{size: size})
-		}
-	}
 	return p
 }
 
@@ -117,7 +94,7 @@ func (p *Pool) Get(sizeBytes int, use Use) (*Slab, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.state, s.use = inUse, use
+	s.use = use
 	p.used[use] += int64(size)
 	p.out++
 	if !s.refs.CompareAndSwap(0, 1) {
@@ -137,6 +114,7 @@ func (p *Pool) fit(sizeBytes int) (*class, int) {
 	return nil, (sizeBytes + page - 1) / page * page
 }
 
+// get takes a slab out of the pool without charging it.
 func (p *Pool) get(c *class, size int, use Use) (*Slab, error) {
 	if p.closed {
 		return nil, ErrClosed
@@ -146,25 +124,20 @@ func (p *Pool) get(c *class, size int, use Use) (*Slab, error) {
 		return nil, ErrFull
 	}
 	if c != nil {
-		if s := p.takeFree(c); s != nil {
+		if s := c.takeFree(); s != nil {
+			p.free -= int64(size)
 			return s, nil
 		}
 	}
-	// Free slabs of other sizes may stand in the way of the limit; they are worth
-	// less than this one.
-	for i := range p.classes {
-		for p.usedTotal()+p.free+int64(size) > p.limit && p.dropOldest(&p.classes[i]) {
-		}
-	}
+	p.makeRoom(c, int64(size))
 	return p.takeFresh(c, size)
 }
 
 // claimed returns the sum of all claims as it would be with n more bytes for use.
 func (p *Pool) claimed(use Use, n int64) int64 {
 	sum := int64(0)
-	for u := range uses {
-		used := p.used[u]
-		if u == use {
+	for u, used := range p.used {
+		if Use(u) == use {
 			used += n
 		}
 		sum += max(used, p.reserve[u])
@@ -180,28 +153,25 @@ func (p *Pool) usedTotal() int64 {
 	return sum
 }
 
-// refuse counts a request that could never be met.
-func (p *Pool) refuse() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refused++
-	return ErrFull
+// makeRoom gives free slabs of other classes back to the system until a fresh one of
+// this size keeps to the limit. The next larger ones go first, as one of them is
+// enough, then the smaller ones.
+func (p *Pool) makeRoom(c *class, size int64) {
+	i := len(p.classes)
+	if c != nil {
+		i = slices.IndexFunc(p.classes, func(x class) bool { return x.size == c.size })
+	}
+	for j := i; j < len(p.classes); j++ {
+		p.dropWhile(&p.classes[j], size)
+	}
+	for j := i - 1; j >= 0; j-- {
+		p.dropWhile(&p.classes[j], size)
+	}
 }
 
-func (p *Pool) takeFree(c *class) *Slab {
-	s := c.free.front
-	if poison {
-		s = c.free.back // the poison stays for as long as can be
+func (p *Pool) dropWhile(c *class, size int64) {
+	for p.usedTotal()+p.free+size > p.limit && p.dropOldest(c) {
 	}
-	if s == nil {
-		return nil
-	}
-	c.free.remove(s)
-	p.free -= int64(c.size)
-	if poison {
-		checkFilled(s.mem)
-	}
-	return s
 }
 
 func (p *Pool) takeFresh(c *class, size int) (*Slab, error) {
@@ -210,7 +180,6 @@ func (p *Pool) takeFresh(c *class, size int) (*Slab, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.fresh--
 		return &r.slabs[0], nil
 	}
 	if c.fresh.front == nil {
@@ -219,130 +188,70 @@ func (p *Pool) takeFresh(c *class, size int) (*Slab, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range r.slabs {
-			c.fresh.push(&r.slabs[len(r.slabs)-1-i])
-		}
+		c.add(r)
 	}
-	s := c.fresh.front
-	c.fresh.remove(s)
-	s.region.fresh--
-	return s, nil
+	return c.takeFresh(), nil
 }
 
-func (p *Pool) mapRegion(c *class, size, n int) (*region, error) {
+func (p *Pool) mapRegion(c *class, size, slabs int) (*region, error) {
 	mem, err := mapBytes(size)
 	if err != nil {
 		p.refused++
 		return nil, fmt.Errorf("%w: mmap of %d bytes: %w", ErrFull, size, err)
 	}
 	p.mapped += int64(size)
-	r := &region{mem: mem, class: c, slabs: make([]Slab, n), fresh: n}
-	for i := range r.slabs {
-		lo, hi := i*(size/n), (i+1)*(size/n)
-		r.slabs[i].mem = mem[lo:hi:hi]
-		r.slabs[i].region = r
-		r.slabs[i].pool = p
-	}
-	return r, nil
+	return newRegion(p, c, mem, slabs), nil
+}
+
+// refuse counts a request that could never be met.
+func (p *Pool) refuse() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused++
+	return ErrFull
 }
 
 // put takes a slab back whose last reference was dropped.
 func (p *Pool) put(s *Slab) {
-	if poison {
+	c, size := s.region.class, int64(len(s.mem))
+	switch {
+	case c == nil:
+		// Before it is uncharged, as it is resident until then, and before the lock:
+		// a hundred megabytes take milliseconds.
+		s.region.unmap()
+	case poison:
 		fill(s.mem)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.state != inUse {
-		panic("slab: a slab was given back twice")
-	}
-	size := int64(len(s.mem))
 	p.used[s.use] -= size
 	p.out--
-	c := s.region.class
 	if c == nil {
-		s.state = fresh
-		s.region.fresh++
-		p.unmap(s.region)
+		p.mapped -= size
 		return
 	}
-	s.state, s.seenAt = free, 0
-	c.free.push(s)
+	c.putFree(s)
 	p.free += size
 	if p.closed {
 		p.dropAll()
 	}
 }
 
-// dropOldest gives the pages of the slab that is free for longest back to the system.
+// dropOldest gives the pages of that slab of the class back to the system which was
+// free for longest, and the whole region when nothing else is in it.
 func (p *Pool) dropOldest(c *class) bool {
 	s := c.free.back
 	if s == nil {
 		return false
 	}
-	c.free.remove(s)
 	p.free -= int64(c.size)
-	s.state = fresh
-	c.fresh.push(s)
-	r := s.region
-	r.fresh++
-	if r.fresh == len(r.slabs) {
-		for i := range r.slabs {
-			c.fresh.remove(&r.slabs[i])
-		}
-		p.unmap(r)
+	if r := c.cool(s); r != nil {
+		p.mapped -= int64(len(r.mem))
+		r.unmap()
 		return true
 	}
 	if err := giveBack(s.mem); err != nil {
 		panic(fmt.Sprintf("slab: madvise: %v", err)) // only a wrong address can do this
-	}
-	return true
-}
-
-func (p *Pool) unmap(r *region) {
-	if err := unix.Munmap(r.mem); err != nil {
-		panic(fmt.Sprintf("slab: munmap: %v", err)) // only a wrong address can do this
-	}
-	p.mapped -= int64(len(r.mem))
-	for i := range r.slabs {
-		r.slabs[i].mem = nil
-	}
-}
-
-// Trim gives slabs back to the system that were free for at least quietFor. Time is
-// taken from now, which must not run backwards: a slab counts as free since the first
-// Trim that saw it free, so Release needs no clock. The owner calls it from a timer,
-// several times per quietFor.
-func (p *Pool) Trim(quietFor time.Duration, now time.Time) {
-	at := now.UnixNano()
-	for i := range p.classes {
-		c := &p.classes[i]
-		p.stamp(c, at)
-		for p.trimSome(c, at-int64(quietFor)) {
-		}
-	}
-}
-
-// stamp notes the time in the slabs that were freed since the last Trim.
-func (p *Pool) stamp(c *class, at int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for s := c.free.front; s != nil && s.seenAt == 0; s = s.next {
-		s.seenAt = at
-	}
-}
-
-// trimSome drops up to a region's worth of slabs, so that the lock is held for some
-// ten microseconds at a time. It reports whether there may be more.
-func (p *Pool) trimSome(c *class, before int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for n := 0; n < regionBytes; n += c.size {
-		s := c.free.back
-		if s == nil || s.seenAt == 0 || s.seenAt > before {
-			return false
-		}
-		p.dropOldest(c)
 	}
 	return true
 }
@@ -352,6 +261,55 @@ func (p *Pool) dropAll() {
 		for p.dropOldest(&p.classes[i]) {
 		}
 	}
+}
+
+// Trim gives slabs back to the system that were free for at least quietFor. Time is
+// taken from now, which must not run backwards: a slab counts as free since the first
+// Trim that saw it free, so Release needs no clock. The owner calls it from a timer,
+// several times per quietFor.
+func (p *Pool) Trim(quietFor time.Duration, now time.Time) {
+	at := p.sinceEpoch(now)
+	for i := range p.classes {
+		c := &p.classes[i]
+		p.stamp(c, at)
+		for p.trimSome(c, at-quietFor) {
+		}
+	}
+}
+
+func (p *Pool) sinceEpoch(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.epoch.IsZero() {
+		p.epoch = now.Add(-1) // so that no stamp is 0
+	}
+	return now.Sub(p.epoch)
+}
+
+// stamp notes the time in the slabs that were freed since the last Trim: those in
+// front, as Get takes from one end and Release adds in front.
+func (p *Pool) stamp(c *class, at time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := c.free.front; s != nil && s.seenFree == 0; s = s.next {
+		s.seenFree = at
+	}
+}
+
+// trimSome drops a few slabs, as the lock must not be held for long: some tens of
+// microseconds. It reports whether there may be more.
+func (p *Pool) trimSome(c *class, before time.Duration) bool {
+	const dropsMax, bytesMax = 16, 1 << 20
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := 0; n < dropsMax && n*c.size < bytesMax; n++ {
+		s := c.free.back
+		if s == nil || s.seenFree == 0 || s.seenFree > before {
+			return false
+		}
+		p.dropOldest(c)
+	}
+	return true
 }
 
 // Stats of a pool at one moment.
@@ -390,31 +348,4 @@ func (p *Pool) Close() int {
 	p.closed = true
 	p.dropAll()
 	return p.out
-}
-
-// list is a doubly linked list through the slabs themselves.
-type list struct{ front, back *Slab }
-
-func (l *list) push(s *Slab) {
-	s.prev, s.next = nil, l.front
-	if l.front != nil {
-		l.front.prev = s
-	} else {
-		l.back = s
-	}
-	l.front = s
-}
-
-func (l *list) remove(s *Slab) {
-	if s.prev != nil {
-		s.prev.next = s.next
-	} else {
-		l.front = s.next
-	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	} else {
-		l.back = s.prev
-	}
-	s.prev, s.next = nil, nil
 }

@@ -3,6 +3,7 @@ package slab
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // Slab is a piece of memory outside the heap with a count of its references.
@@ -11,23 +12,13 @@ import (
 type Slab struct {
 	mem    []byte // whole capacity; nil once the mapping is gone
 	refs   atomic.Int32
-	use    Use // valid while refs > 0
-	state  state
+	use    Use // fixed while refs > 0
 	region *region
-	pool   *Pool
 
-	// Guarded by pool.mu while the slab is free.
-	prev, next *Slab // in the class's fresh or free list
-	seenAt     int64 // when Trim saw it free for the first time, Unix ns; 0: not yet
+	// Guarded by the pool's mu; used while the slab is in a list of its class.
+	prev, next *Slab
+	seenFree   time.Duration // when Trim saw it free for the first time; 0: not yet
 }
-
-type state uint8
-
-const (
-	fresh state = iota // not resident: never touched, or given back to the system
-	free               // in the pool, its pages resident
-	inUse
-)
 
 // Bytes returns the whole capacity of the slab. It is the holder's for as long as a
 // reference is held. Fresh slabs are zero, used ones hold what was there before.
@@ -50,7 +41,7 @@ func (s *Slab) Retain() {
 func (s *Slab) Release() {
 	switch n := s.refs.Add(-1); {
 	case n == 0:
-		s.pool.put(s)
+		s.region.pool.put(s)
 	case n < 0:
 		panic(fmt.Sprintf("slab: released more often than retained (count now %d)", n))
 	}
