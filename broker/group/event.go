@@ -1,0 +1,173 @@
+package group
+
+// Event is something that happened to a coordinator. Step takes pointers to the structs of this file and nothing else.
+type Event interface{ head() *Head }
+
+// Head is what every event carries.
+type Head struct {
+	// NowMs is the time in milliseconds since 1970. It should not go back; if it does, the machine takes the latest it has seen.
+	NowMs int64
+	// Token comes back in the Reply. The machine never looks at it. Events that are no requests (Tick, Persisted, …) need none.
+	Token any
+}
+
+func (h *Head) head() *Head { return h }
+
+// Join is a JoinGroup request, versions 0–9.
+type Join struct {
+	Head
+	GroupID    string
+	MemberID   string  // "" for a member without an id yet
+	InstanceID *string // group.instance.id (KIP-345); nil for a dynamic member
+	ClientID   string
+	ClientHost string // "/10.1.2.3", as Kafka writes it
+	// ConnectionID tells connections apart, 0 if that is unknown. It only serves to see that a client asked for an id twice.
+	ConnectionID     uint64
+	SessionTimeoutMs int32
+	// RebalanceTimeoutMs below 0 means that the request had no such field (version 0): then the session timeout stands for it.
+	RebalanceTimeoutMs int32
+	ProtocolType       string
+	Protocols          []Protocol // in the member's order of preference
+	// RequireMemberID: a dynamic member without an id gets one and must join again with it (version 4 and above, KIP-394).
+	RequireMemberID bool
+	// SkipAssignment: the client understands that field of the answer (version 9 and above, KIP-814).
+	SkipAssignment bool
+	Reason         string // KIP-800
+	// NewMemberUUID is the random part of a member id, should one be needed: 36 characters, drawn by the driver.
+	NewMemberUUID string
+}
+
+// Protocol is one way a member can work (for consumers: an assignor) with what it has to say about itself.
+type Protocol struct {
+	Name     string
+	Metadata []byte
+}
+
+// Sync is a SyncGroup request, versions 0–5. Only the leader sends assignments.
+type Sync struct {
+	Head
+	GroupID      string
+	MemberID     string
+	InstanceID   *string
+	Generation   int32
+	ProtocolType *string // nil below version 5
+	ProtocolName *string // nil below version 5
+	Assignments  []Assignment
+}
+
+// Assignment is what the leader gives to one member; opaque to the coordinator.
+type Assignment struct {
+	MemberID   string
+	Assignment []byte
+}
+
+// Heartbeat is a Heartbeat request, versions 0–4. Its answer has no result but the error.
+type Heartbeat struct {
+	Head
+	GroupID    string
+	MemberID   string
+	InstanceID *string
+	Generation int32
+}
+
+// Leave is a LeaveGroup request, versions 0–5; below version 3 with one member.
+type Leave struct {
+	Head
+	GroupID string
+	Members []LeaveMember
+}
+
+// LeaveMember is one who leaves, or is made to: by member id, by instance id with an empty member id, or by both.
+type LeaveMember struct {
+	MemberID   string
+	InstanceID *string
+	Reason     string // KIP-800
+}
+
+// Commit is an OffsetCommit request, versions 2–10.
+type Commit struct {
+	Head
+	GroupID    string // "" is a group like any other here (old simple consumers)
+	MemberID   string
+	InstanceID *string
+	Generation int32 // below 0: a commit from outside the group's protocol
+	// RetentionMs is the retention of versions 2–4 for these offsets; below 0: the coordinator's own.
+	RetentionMs int64
+	// GroupNotFound: an unknown group is ErrGroupNotFound (version 9 and above) and not ErrIllegalGeneration.
+	GroupNotFound bool
+	Topics        []CommitTopic
+}
+
+// CommitTopic is one topic of a commit. That topic and partitions exist is the driver's to check.
+type CommitTopic struct {
+	Name       string
+	Partitions []CommitPartition
+}
+
+// CommitPartition is one offset to keep.
+type CommitPartition struct {
+	Partition   int32
+	Offset      int64
+	LeaderEpoch int32 // -1: unknown
+	Metadata    string
+}
+
+// FetchOffsets is one group of an OffsetFetch request, versions 1–10.
+type FetchOffsets struct {
+	Head
+	GroupID string
+	All     bool // every topic that has an offset; Topics is not looked at
+	Topics  []FetchTopic
+	// RequireStable: wait for the commits that are on their way (version 7 and above, KIP-447).
+	RequireStable bool
+}
+
+// FetchTopic is one topic of a FetchOffsets.
+type FetchTopic struct {
+	Name       string
+	Partitions []int32
+}
+
+// Describe is one group of a DescribeGroups request, versions 0–6.
+type Describe struct {
+	Head
+	GroupID string
+}
+
+// List is a ListGroups request, versions 0–5. Empty filters let everything through; names are compared without case.
+type List struct {
+	Head
+	States []string // KIP-518
+	Types  []string // KIP-848
+}
+
+// Delete is one group of a DeleteGroups request, versions 0–3.
+type Delete struct {
+	Head
+	GroupID string
+}
+
+// TopicDeleted says that a topic is gone: the offsets committed for it go too, in every group.
+type TopicDeleted struct {
+	Head
+	Topic string
+}
+
+// Persisted answers an EffectPersist.
+type Persisted struct {
+	Head
+	ID PersistID
+	// Err is nil when the records are durable. Otherwise it is the error of this package that those who wait will get, and the
+	// records are not in the log.
+	Err error
+}
+
+// Tick says what time it is: what was due by then happens.
+type Tick struct{ Head }
+
+// Loaded ends the replay of the log: members get a fresh session, timers start. An empty machine needs it too.
+type Loaded struct{ Head }
+
+// Unload says that the partition is led elsewhere now. All that is parked is answered with ErrNotCoordinator, and so is every
+// event that still comes.
+type Unload struct{ Head }
