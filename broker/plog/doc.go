@@ -1,0 +1,33 @@
+// Package plog is the log of one partition, in memory outside the Go heap.
+//
+// A [Log] is a row of segments, oldest first. A segment is one slab: batches lie
+// in it one behind the other from the front, its sparse index grows from the end
+// towards them. So a segment costs the heap a few words, the collector never sees
+// records or index, and the slab pool's limit covers both. Only the last segment
+// is written to.
+//
+// Slabs start at 4 KiB and grow ×4 with what the log holds up to 1 MiB (4 MiB
+// where batches are above 256 KiB), so that ten thousand quiet partitions stay
+// cheap. Segments are the unit of retention, as on Apache Kafka, only smaller:
+// memory is dear, and one segment is what a log may hold beyond its retention. A
+// segment is full at its slab's end or at segment.bytes, whichever comes first,
+// and at a quarter of retention.bytes; none of these below 4 KiB.
+//
+// Ownership: a Log belongs to one worker; nothing in it is safe for concurrent
+// use. Append copies the batch. Read hands out views that hold a reference on
+// their slab each; whoever gets them must release them, and may do so anywhere,
+// also after the log has dropped the slab or was closed: what a slab holds is
+// not changed while someone holds it. Batches from Batches and records from
+// Records are valid until the log is touched next.
+//
+// Invariants:
+//   - StartOffset ≤ EndOffset; the log holds every batch with an offset in
+//     between, and nothing with an offset at or above EndOffset.
+//   - A refused Append has changed nothing, least of all the batch handed in.
+//   - Stored batches carry their offsets, the leader's epoch, and a
+//     max_timestamp and CRC that are right, as far as record.Batch.Check sees.
+//   - The index narrows a look-up and never decides it: the answer is always
+//     read from a batch header, or from the records where it is about a record.
+//   - Append, Read, Retain and time look-ups in uncompressed batches allocate
+//     nothing in steady state.
+package plog

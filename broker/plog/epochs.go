@@ -1,0 +1,85 @@
+package plog
+
+import (
+	"fmt"
+	"sort"
+)
+
+// epochs is the leader epoch cache: where each epoch that has records begins
+// (KIP-101, KIP-279). Both numbers rise from entry to entry.
+type epochs []epochStart
+
+type epochStart struct {
+	epoch  int32
+	offset int64
+}
+
+// assign notes that epoch begins at offset, unless it has begun. An epoch that
+// got no record before the next began is forgotten.
+func (e *epochs) assign(epoch int32, offset int64) {
+	n := len(*e)
+	if n > 0 {
+		last := (*e)[n-1]
+		if last.epoch == epoch {
+			return
+		}
+		if last.epoch > epoch {
+			panic(fmt.Sprintf("plog: leader epoch %d after %d", epoch, last.epoch))
+		}
+		if last.offset == offset {
+			n--
+		}
+	}
+	*e = append((*e)[:n], epochStart{epoch, offset})
+}
+
+// truncateStart forgets what lies below the log's new start. The epoch that the
+// start lies in is kept.
+func (e *epochs) truncateStart(start int64) {
+	n := sort.Search(len(*e), func(i int) bool { return (*e)[i].offset > start })
+	if n == 0 {
+		return
+	}
+	(*e)[n-1].offset = start
+	*e = append((*e)[:0], (*e)[n-1:]...)
+}
+
+// BeginEpoch notes that a leader epoch begins at the end of the log, before its
+// first append. It must not be below an earlier one.
+func (l *Log) BeginEpoch(epoch int32) { l.epochs.assign(epoch, l.end) }
+
+// LastEpoch is the highest epoch noted, −1 if there is none.
+func (l *Log) LastEpoch() int32 {
+	if len(l.epochs) == 0 {
+		return -1
+	}
+	return l.epochs[len(l.epochs)-1].epoch
+}
+
+// EpochAt is the leader epoch of an offset, which need not exist yet; −1 if it is
+// not known.
+func (l *Log) EpochAt(offset int64) int32 {
+	n := sort.Search(len(l.epochs), func(i int) bool { return l.epochs[i].offset > offset })
+	if n == 0 {
+		return -1
+	}
+	return l.epochs[n-1].epoch
+}
+
+// EpochEnd answers OffsetForLeaderEpoch: the largest epoch ≤ the one asked for,
+// and where it ends, which is where the next one begins or, of the last one, the
+// end of the log. An epoch before all that are known ends where the first begins.
+// −1, −1 for one after all that are known.
+func (l *Log) EpochEnd(epoch int32) (endEpoch int32, endOffset int64) {
+	if epoch < 0 || epoch > l.LastEpoch() {
+		return -1, -1
+	}
+	if epoch == l.LastEpoch() {
+		return epoch, l.end
+	}
+	higher := sort.Search(len(l.epochs), func(i int) bool { return l.epochs[i].epoch > epoch })
+	if higher == 0 {
+		return epoch, l.epochs[0].offset
+	}
+	return l.epochs[higher-1].epoch, l.epochs[higher].offset
+}
