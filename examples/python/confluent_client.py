@@ -86,6 +86,7 @@ def consume(bootstrap, topic, group, stopped, tell):
 
     consumer.subscribe([topic], on_assign=lambda _, ps: tell("assigned", [p.partition for p in ps]), on_revoke=on_revoke, on_lost=on_lost)
     try:
+        uncommitted = 0
         while not stopped():
             messages = consumer.consume(1000, timeout=0.05)
             for message in messages:
@@ -93,7 +94,11 @@ def consume(bootstrap, topic, group, stopped, tell):
                     raise KafkaException(message.error())
                 processed[message.partition()] = message.offset() + 1
             tell("records", [(m.partition(), m.offset(), m.key(), m.value()) for m in messages])
-            commit()
+            uncommitted += len(messages)
+            if uncommitted >= 2000 or not messages:
+                commit()
+                uncommitted = 0
+        commit()
     finally:
         consumer.close()
 

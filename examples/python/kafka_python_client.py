@@ -74,11 +74,17 @@ def consume(bootstrap, topic, group, stopped, tell):
 
     consumer.subscribe([topic], listener=Listener())
     try:
+        uncommitted = 0
         while not stopped():
-            for tp, messages in consumer.poll(timeout_ms=50).items():
+            polled = consumer.poll(timeout_ms=50)
+            for tp, messages in polled.items():
                 tell("records", [(tp.partition, m.offset, m.key, m.value) for m in messages])
                 processed[tp] = messages[-1].offset + 1
-            commit()
+                uncommitted += len(messages)
+            if uncommitted >= 2000 or not polled:
+                commit()
+                uncommitted = 0
+        commit()
     finally:
         consumer.close(autocommit=False)
 
