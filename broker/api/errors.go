@@ -1,0 +1,93 @@
+package api
+
+import (
+	"errors"
+
+	"millrace/broker"
+	"millrace/broker/group"
+	"millrace/broker/plog"
+	"millrace/metadata"
+	"millrace/protocol"
+	"millrace/protocol/record"
+)
+
+// Errors of the front desk itself.
+var (
+	errInvalidAcks   = errors.New("acks must be -1, 0 or 1")
+	errInternalTopic = errors.New("clients may not write to an internal topic")
+	errTransactional = errors.New("transactions are not served")
+)
+
+// wire is where an error of any package becomes a code of the protocol. The first kind that errors.Is finds counts.
+var wire = []struct {
+	err  error
+	code protocol.Code
+}{
+	{broker.ErrUnknownPartition, protocol.UnknownTopicOrPartition},
+	{broker.ErrUnknownTopicID, protocol.UnknownTopicID},
+	{broker.ErrNotLeader, protocol.NotLeaderOrFollower},
+	{broker.ErrFencedLeaderEpoch, protocol.FencedLeaderEpoch},
+	{broker.ErrUnknownLeaderEpoch, protocol.UnknownLeaderEpoch},
+	{broker.ErrNotEnoughReplicas, protocol.NotEnoughReplicas},
+	{broker.ErrOutOfOrderSequence, protocol.OutOfOrderSequenceNumber},
+	{broker.ErrInvalidProducerEpoch, protocol.InvalidProducerEpoch},
+	{broker.ErrPolicyViolation, protocol.PolicyViolation},
+	{broker.ErrClosing, protocol.NotLeaderOrFollower},
+
+	{errInvalidAcks, protocol.InvalidRequiredAcks},
+	{errInternalTopic, protocol.InvalidTopicException},
+	{errTransactional, protocol.InvalidTxnState},
+
+	{plog.ErrOffsetOutOfRange, protocol.OffsetOutOfRange},
+	{plog.ErrMessageTooLarge, protocol.MessageTooLarge},
+	{plog.ErrRecordListTooLarge, protocol.RecordListTooLarge},
+	{plog.ErrInvalidTimestamp, protocol.InvalidTimestamp},
+	{plog.ErrStorage, protocol.KafkaStorageError},
+
+	{record.ErrCorrupt, protocol.CorruptMessage},
+	{record.ErrInvalidRecord, protocol.InvalidRecord},
+	{record.ErrUnsupportedCompression, protocol.UnsupportedCompressionType},
+	{record.ErrTooLarge, protocol.MessageTooLarge},
+
+	{metadata.ErrInvalidRequest, protocol.InvalidRequest},
+	{metadata.ErrInvalidTopic, protocol.InvalidTopicException},
+	{metadata.ErrTopicExists, protocol.TopicAlreadyExists},
+	{metadata.ErrUnknownTopic, protocol.UnknownTopicOrPartition},
+	{metadata.ErrUnknownTopicID, protocol.UnknownTopicID},
+	{metadata.ErrTopicAuthorizationFailed, protocol.TopicAuthorizationFailed},
+	{metadata.ErrInvalidPartitions, protocol.InvalidPartitions},
+	{metadata.ErrInvalidReplicationFactor, protocol.InvalidReplicationFactor},
+	{metadata.ErrInvalidReplicaAssignment, protocol.InvalidReplicaAssignment},
+	{metadata.ErrInvalidConfig, protocol.InvalidConfig},
+	{metadata.ErrPolicyViolation, protocol.PolicyViolation},
+	{metadata.ErrUnavailable, protocol.CoordinatorNotAvailable},
+
+	{group.ErrCoordinatorNotAvailable, protocol.CoordinatorNotAvailable},
+	{group.ErrNotCoordinator, protocol.NotCoordinator},
+	{group.ErrLoading, protocol.CoordinatorLoadInProgress},
+	{group.ErrInvalidGroupID, protocol.InvalidGroupID},
+	{group.ErrIllegalGeneration, protocol.IllegalGeneration},
+	{group.ErrInconsistentProtocol, protocol.InconsistentGroupProtocol},
+	{group.ErrUnknownMemberID, protocol.UnknownMemberID},
+	{group.ErrInvalidSessionTimeout, protocol.InvalidSessionTimeout},
+	{group.ErrRebalanceInProgress, protocol.RebalanceInProgress},
+	{group.ErrMemberIDRequired, protocol.MemberIDRequired},
+	{group.ErrGroupMaxSize, protocol.GroupMaxSizeReached},
+	{group.ErrFencedInstanceID, protocol.FencedInstanceID},
+	{group.ErrNonEmptyGroup, protocol.NonEmptyGroup},
+	{group.ErrGroupNotFound, protocol.GroupIDNotFound},
+	{group.ErrOffsetMetadataTooLarge, protocol.OffsetMetadataTooLarge},
+}
+
+// codeOf is the code of an error; nil is None.
+func codeOf(err error) protocol.Code {
+	if err == nil {
+		return protocol.None
+	}
+	for i := range wire {
+		if errors.Is(err, wire[i].err) {
+			return wire[i].code
+		}
+	}
+	return protocol.UnknownServerError
+}

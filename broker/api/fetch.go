@@ -1,0 +1,125 @@
+package api
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"millrace/broker"
+	"millrace/metadata"
+	"millrace/protocol"
+	"millrace/protocol/kafka"
+)
+
+// Fetch, key 1, versions 4–18 (KIP-98, KIP-227, KIP-320, KIP-392, KIP-516, KIP-951).
+//
+// Records go out as views of the slabs they lie in. No incremental session is opened: the answer's session id is 0,
+// which tells the client to name all its partitions in each fetch.
+
+// fetchCall is the one fetch that a connection has at a time, kept by its session and used again.
+type fetchCall struct {
+	op            broker.Fetch
+	desk          *Desk
+	slot          Slot
+	request       kafka.FetchRequest
+	correlationID int32
+	response      kafka.FetchResponse
+}
+
+func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
+	if s.fetch == nil {
+		s.fetch = &fetchCall{desk: d}
+		s.fetch.op.Owner, s.fetch.op.Done = s.fetch, fetched
+	}
+	c := s.fetch
+	if err := c.request.Parse(h); err != nil {
+		d.refuse(h, slot, err)
+		return
+	}
+	c.slot, c.correlationID = slot, h.CorrelationID
+	if c.request.SessionID != 0 {
+		c.replyFailed(protocol.FetchSessionIDNotFound)
+		return
+	}
+	op := &c.op
+	op.MaxWait = time.Duration(c.request.MaxWaitMs) * time.Millisecond
+	op.BytesMax = int(max(0, min(c.request.MaxBytes, d.Config.FetchMaxBytes)))
+	op.BytesMin = min(int(c.request.MinBytes), op.BytesMax)
+	op.Parts = op.Parts[:0]
+	for i := range c.request.Topics {
+		t := &c.request.Topics[i]
+		for j := range t.Partitions {
+			asked := &t.Partitions[j]
+			op.Parts = append(op.Parts, broker.FetchPart{
+				LeaderEpoch: asked.CurrentLeaderEpoch, Offset: asked.FetchOffset, BytesMax: int(asked.MaxBytes),
+			})
+			part := &op.Parts[len(op.Parts)-1]
+			if c.request.Version >= 13 {
+				part.Partition, part.Err = d.Broker.PartitionByID(metadata.TopicID(t.ID), asked.Index)
+			} else {
+				part.Partition, part.Err = d.Broker.PartitionNamed(t.Name, asked.Index)
+			}
+		}
+	}
+	op.Start(d.Broker)
+}
+
+// fetched is called when the fetch is through, on whichever goroutine that was.
+func fetched(op *broker.Fetch) {
+	c := op.Owner.(*fetchCall)
+	reply := protocol.NewReply()
+	w, i := &c.response, 0
+	w.Begin(&reply, c.request.Version, c.correlationID, 0, protocol.None, 0, len(c.request.Topics))
+	for t := range c.request.Topics {
+		topic := &c.request.Topics[t]
+		w.Topic(topic.Name, topic.ID, len(topic.Partitions))
+		for p := range topic.Partitions {
+			c.partition(topic.Partitions[p].Index, &op.Parts[i])
+			i++
+		}
+	}
+	w.End(nil)
+	clear(op.Views) // the references are the reply's now
+	op.Views = op.Views[:0]
+	slot := c.slot
+	c.release()
+	slot.Reply(reply)
+}
+
+func (c *fetchCall) partition(index int32, part *broker.FetchPart) {
+	if part.Err != nil {
+		c.response.Failed(index, protocol.Code(codeFor(kmsg.Fetch.Int16(), part.Err)), kafka.Leader{})
+		return
+	}
+	fetched := kafka.FetchedPartition{
+		Index: index, HighWatermark: part.HighWatermark, LastStableOffset: part.LastStableOffset,
+		LogStartOffset: part.LogStartOffset,
+	}
+	if c.request.IsolationLevel != 0 {
+		fetched.Aborted = []kafka.AbortedTransaction{}
+	}
+	c.response.Partition(&fetched, c.op.Views[part.ViewFrom:part.ViewTo])
+}
+
+func (c *fetchCall) replyFailed(code protocol.Code) {
+	reply := protocol.NewReply()
+	c.response.Begin(&reply, c.request.Version, c.correlationID, 0, code, 0, 0)
+	c.response.End(nil)
+	slot := c.slot
+	c.release()
+	slot.Reply(reply)
+}
+
+// fetchPartsKept is the size up to which a connection keeps the arrays of its fetches.
+const fetchPartsKept = 1024
+
+// release lets go of the request. It comes before Reply: once answered, the connection's next fetch may begin.
+func (c *fetchCall) release() {
+	if cap(c.op.Parts) > fetchPartsKept {
+		c.op.Parts = nil
+	}
+	clear(c.op.Parts)
+	c.op.Parts = c.op.Parts[:0]
+	c.slot = nil
+	c.request.Reset()
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"sync"
+
+	"millrace/broker"
+	"millrace/metadata"
+	"millrace/protocol"
+	"millrace/protocol/kafka"
+	"millrace/protocol/record"
+)
+
+// Produce, key 0, versions 3–13 (KIP-98, KIP-467, KIP-951, KIP-516); advertised from 0, see api_versions.go.
+//
+// Batches are checked where they lie in the frame and never decompressed, unless their max_timestamp is impossible. A
+// request that names a partition twice is served in its order.
+
+// produceCall is one Produce on its way. They are pooled: a produce in steady state allocates nothing.
+type produceCall struct {
+	op            broker.Produce
+	desk          *Desk
+	slot          Slot
+	request       kafka.ProduceRequest
+	correlationID int32
+	response      kafka.ProduceResponse
+}
+
+type producePool struct{ sync.Pool }
+
+func (p *producePool) get() *produceCall {
+	if c, ok := p.Get().(*produceCall); ok {
+		return c
+	}
+	c := &produceCall{}
+	c.op.Owner, c.op.Done = c, produced
+	return c
+}
+
+// produceParts is the size up to which a call's array of partitions is kept for the next.
+const producePartsKept = 1024
+
+func (p *producePool) put(c *produceCall) {
+	if cap(c.op.Parts) > producePartsKept {
+		c.op.Parts = nil
+	}
+	clear(c.op.Parts)
+	c.op.Parts = c.op.Parts[:0]
+	c.desk, c.slot, c.request = nil, nil, kafka.ProduceRequest{}
+	p.Put(c)
+}
+
+func (d *Desk) produce(h kafka.Header, slot Slot) {
+	request, err := kafka.ParseProduce(h)
+	if err != nil {
+		d.refuse(h, slot, err)
+		return
+	}
+	c := d.produces.get()
+	c.desk, c.slot, c.request, c.correlationID = d, slot, request, h.CorrelationID
+	c.op.Acks = request.Acks
+	for cursor := request.Cursor(); cursor.NextTopic(); {
+		for cursor.NextPartition() {
+			c.op.Parts = append(c.op.Parts, broker.AppendPart{})
+			part := &c.op.Parts[len(c.op.Parts)-1]
+			part.Partition, part.Batch, part.Err = d.admit(&request, &cursor)
+		}
+	}
+	c.op.Start(d.Broker)
+}
+
+// admit checks everything about one partition's records that can be checked without the partition.
+func (d *Desk) admit(r *kafka.ProduceRequest, at *kafka.ProduceCursor) (*broker.Partition, record.Batch, error) {
+	if r.Acks < broker.AcksAll || r.Acks > 1 {
+		return nil, nil, errInvalidAcks
+	}
+	var p *broker.Partition
+	var err error
+	if r.Version >= 13 {
+		p, err = d.Broker.PartitionByID(metadata.TopicID(at.ID), at.Index)
+	} else {
+		p, err = d.Broker.PartitionNamed(at.Name, at.Index)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Internal {
+		return nil, nil, errInternalTopic
+	}
+	batch, err := record.Single(at.Records)
+	if err == nil {
+		err = batch.Check()
+	}
+	if err == nil && batch.IsTransactional() {
+		err = errTransactional
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, batch, nil
+}
+
+// produced is called when the last part is through, on whichever goroutine that was.
+func produced(op *broker.Produce) {
+	c := op.Owner.(*produceCall)
+	if c.request.Acks == 0 {
+		c.unanswered()
+	} else {
+		c.reply()
+	}
+	c.desk.produces.put(c)
+}
+
+// unanswered ends a produce that wants no answer. A client that sent to the wrong broker would never learn it; so, as
+// on Apache Kafka, an error closes the connection and makes the client ask for the metadata again.
+func (c *produceCall) unanswered() {
+	for i := range c.op.Parts {
+		if err := c.op.Parts[i].Err; err != nil {
+			c.slot.Fail("a produce with acks=0 failed: " + err.Error())
+			return
+		}
+	}
+	c.slot.Drop()
+}
+
+func (c *produceCall) reply() {
+	reply := protocol.NewReply()
+	w, i := &c.response, 0
+	w.Begin(&reply, c.request.Version, c.correlationID, c.request.Topics)
+	for cursor := c.request.Cursor(); cursor.NextTopic(); {
+		w.Topic(cursor.Name, cursor.ID, cursor.Partitions)
+		for cursor.NextPartition() {
+			part := &c.op.Parts[i]
+			i++
+			if part.Err != nil {
+				w.Failed(cursor.Index, codeOf(part.Err), part.Err.Error(), kafka.Leader{})
+				continue
+			}
+			w.Partition(&kafka.ProducePartition{
+				Index: cursor.Index, BaseOffset: part.BaseOffset,
+				LogAppendTimeMs: part.LogAppendTimeMs, LogStartOffset: part.LogStartOffset,
+			})
+		}
+	}
+	w.End(0, nil)
+	c.slot.Reply(reply)
+}

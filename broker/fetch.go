@@ -1,0 +1,266 @@
+package broker
+
+import (
+	"sync/atomic"
+	"time"
+
+	"millrace/jobs"
+	"millrace/protocol"
+)
+
+// FetchPart is one partition's part of a Fetch: where to read, and what was found.
+type FetchPart struct {
+	Partition   *Partition // nil: Err says why there is none, and the part is passed over
+	LeaderEpoch int32      // the client's; -1: not told
+	Offset      int64
+	BytesMax    int
+
+	Err              error
+	HighWatermark    int64 // -1 beside an error
+	LastStableOffset int64
+	LogStartOffset   int64
+	ViewFrom, ViewTo int // this part's records are Fetch.Views[ViewFrom:ViewTo]
+	Bytes            int
+
+	waiter waiter
+}
+
+// Fetch reads from partitions in order, and waits at their ends if they hold less than asked for. The caller fills
+// the exported fields, calls Start, and reads the outcome in Done; Views then hold one reference on each slab, which
+// are the caller's. The struct can be used again afterwards.
+type Fetch struct {
+	jobs.Link
+	Parts    []FetchPart // not to be reallocated before Done: waiting partitions point into it
+	MaxWait  time.Duration
+	BytesMin int
+	BytesMax int
+	Done     func(*Fetch) // called once; must not block
+	Owner    any          // the caller's
+
+	Views []protocol.View
+	Bytes int // in all views
+
+	broker   *Broker
+	at       int
+	on       *jobs.Executor
+	phase    fetchPhase
+	failed   bool // a part has an error: it is told at once
+	timer    jobs.Timer
+	timed    bool // the timer was initialised
+	deadline time.Time
+	missing  atomic.Int64 // bytes that appends must bring before reading again is worth it
+	state    atomic.Int32
+	left     atomic.Bool // whoever asked has gone away, or the time is over
+}
+
+type fetchPhase uint8
+
+const (
+	fetchReading fetchPhase = iota
+	fetchParking
+)
+
+// What a fetch is doing. Appends, the timer and Cancel only ever set fetchWoken; the one that finds fetchParked there
+// sets it going again. So a wake-up that comes while the fetch still walks is not lost, and one that comes late is
+// harmless.
+const (
+	fetchWalking int32 = iota
+	fetchParked
+	fetchWoken
+)
+
+// Start begins the operation on the broker.
+func (f *Fetch) Start(b *Broker) {
+	f.broker = b
+	f.left.Store(false)
+	if f.MaxWait > 0 {
+		f.deadline = b.deps.Now().Add(f.MaxWait)
+	}
+	f.walk(fetchReading)
+}
+
+// Cancel makes a waiting fetch finish now. It may be called from anywhere until Done, and does nothing after it.
+func (f *Fetch) Cancel() {
+	f.left.Store(true)
+	f.wake()
+}
+
+func (f *Fetch) walk(phase fetchPhase) {
+	if phase == fetchReading {
+		f.release()
+		f.Bytes, f.failed = 0, false
+		f.state.Store(fetchWalking)
+	}
+	f.phase, f.at, f.on = phase, 0, nil
+	f.Run()
+}
+
+// release drops the views of a reading that did not suffice.
+func (f *Fetch) release() {
+	for i := range f.Views {
+		if s := f.Views[i].Slab; s != nil {
+			s.Release()
+		}
+		f.Views[i] = protocol.View{}
+	}
+	f.Views = f.Views[:0]
+}
+
+// Run carries on where the executor changed. It is called by the executors alone. Behind a Post nothing of f is
+// touched: it may be over.
+func (f *Fetch) Run() {
+	for ; f.at < len(f.Parts); f.at++ {
+		part := &f.Parts[f.at]
+		if part.Partition == nil {
+			f.failed = f.failed || part.Err != nil
+			continue
+		}
+		if owner := part.Partition.worker; owner != f.on {
+			f.on = owner
+			if owner.Post(f) {
+				return
+			}
+			f.on = nil
+			part.Err, f.failed = ErrNotLeader, true
+			continue
+		}
+		switch f.phase {
+		case fetchReading:
+			part.Partition.read(f, part)
+		case fetchParking:
+			part.Partition.park(f, part)
+		}
+	}
+	f.on = nil
+	f.walked()
+}
+
+// walked decides what follows a walk over all parts.
+func (f *Fetch) walked() {
+	if f.phase == fetchReading {
+		if f.failed || f.Bytes >= f.BytesMin || len(f.Parts) == 0 || f.MaxWait <= 0 || f.left.Load() {
+			f.finish()
+			return
+		}
+		wait := f.deadline.Sub(f.broker.deps.Now())
+		if wait <= 0 {
+			f.finish()
+			return
+		}
+		f.missing.Store(int64(f.BytesMin - f.Bytes))
+		if !f.timed {
+			f.timer.Init(f.expire)
+			f.timed = true
+		}
+		f.broker.deps.Wheel.Schedule(&f.timer, wait)
+		f.walk(fetchParking)
+		return
+	}
+	if !f.state.CompareAndSwap(fetchWalking, fetchParked) {
+		f.walk(fetchReading)
+	}
+}
+
+func (f *Fetch) finish() {
+	f.broker.deps.Wheel.Cancel(&f.timer)
+	f.Done(f)
+}
+
+// expire runs on the wheel's goroutine. A timer that could not be cancelled in time may fire into the next use of the
+// struct; it then only makes that one read once more.
+func (f *Fetch) expire() { f.wake() }
+
+// wake sets a parked fetch going, or makes one that still walks read again before it parks.
+func (f *Fetch) wake() {
+	if f.state.Swap(fetchWoken) == fetchParked {
+		f.walk(fetchReading)
+	}
+}
+
+// read carries out one part on the partition's worker.
+func (p *Partition) read(f *Fetch, part *FetchPart) {
+	part.waiter.unlink()
+	part.ViewFrom, part.ViewTo, part.Bytes = len(f.Views), len(f.Views), 0
+	part.HighWatermark, part.LastStableOffset, part.LogStartOffset = -1, -1, -1
+	if part.Err = p.servingAt(part.LeaderEpoch); part.Err != nil {
+		f.failed = true
+		return
+	}
+	high := p.highWatermark()
+	bytesMax := min(part.BytesMax, f.BytesMax-f.Bytes)
+	views, n, err := p.log.Read(part.Offset, max(bytesMax, 0), high, f.Bytes == 0, f.Views)
+	f.Views = views
+	part.LogStartOffset = p.log.StartOffset()
+	if err != nil {
+		part.Err, f.failed = err, true
+		return
+	}
+	part.HighWatermark, part.LastStableOffset = high, high
+	part.ViewTo, part.Bytes = len(views), n
+	f.Bytes += n
+}
+
+// park links one part to wait at the partition's end, unless what it waits for came since it was read.
+func (p *Partition) park(f *Fetch, part *FetchPart) {
+	if p.servingAt(part.LeaderEpoch) != nil || p.highWatermark() != part.HighWatermark ||
+		p.log.StartOffset() > part.Offset {
+		f.state.Store(fetchWoken)
+		return
+	}
+	p.waiters.link(&part.waiter, f)
+}
+
+// waiter is a fetch's place in the list of a partition.
+type waiter struct {
+	fetch      *Fetch
+	list       *waiters
+	prev, next *waiter
+}
+
+// waiters are the fetches that wait at a partition's end. The list belongs to the partition's worker. It is bounded
+// by the connections: each has at most one fetch waiting.
+type waiters struct{ first *waiter }
+
+func (l *waiters) link(w *waiter, f *Fetch) {
+	w.fetch, w.list, w.prev, w.next = f, l, nil, l.first
+	if l.first != nil {
+		l.first.prev = w
+	}
+	l.first = w
+}
+
+func (w *waiter) unlink() {
+	if w.list == nil {
+		return
+	}
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		w.list.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	}
+	*w = waiter{}
+}
+
+// wake tells the fetches of bytes that have become readable. Those that now have enough are set going; they unlink
+// themselves when they read.
+func (l *waiters) wake(bytes int) {
+	for w := l.first; w != nil; {
+		next := w.next
+		if f := w.fetch; f.missing.Add(-int64(bytes)) <= 0 {
+			f.wake()
+		}
+		w = next
+	}
+}
+
+// wakeAll sets every waiting fetch going: the partition changes hands, or its start moved.
+func (l *waiters) wakeAll() {
+	for w := l.first; w != nil; {
+		next := w.next
+		w.fetch.wake()
+		w = next
+	}
+}

@@ -1,0 +1,112 @@
+package broker
+
+import (
+	"math"
+
+	"millrace/protocol/record"
+)
+
+// sequencesKept is how many batches of each producer are remembered, so that one of them sent again is answered with
+// its first offset. It is Kafka's number: clients keep at most five requests in flight (KIP-98, KAFKA-5494).
+const sequencesKept = 5
+
+// sequenceSpan is one appended batch of a producer.
+type sequenceSpan struct {
+	first, last int32
+	baseOffset  int64
+}
+
+// producerState is what a partition remembers of one producer id.
+type producerState struct {
+	epoch    int16
+	count    int8 // of spans in use
+	spans    [sequencesKept]sequenceSpan
+	seenAtMs int64
+}
+
+// producers holds the sequence state of a partition's idempotent producers. It belongs to the partition's worker.
+//
+// A producer id without state is accepted at any sequence: its state may have expired with
+// producer.id.expiration.ms, and refusing it would be fatal in clients for a harmless cause.
+type producers struct {
+	byID map[int64]*producerState
+}
+
+// check decides whether a batch may be appended. A batch that is one of the last five is a duplicate, and first is
+// the offset that it was given then.
+func (ps *producers) check(b record.Batch) (first int64, duplicate bool, err error) {
+	id := b.ProducerID()
+	if id < 0 {
+		return -1, false, nil
+	}
+	s := ps.byID[id]
+	if s == nil || s.count == 0 {
+		return -1, false, nil
+	}
+	sequence, epoch := b.BaseSequence(), b.ProducerEpoch()
+	switch {
+	case epoch < s.epoch:
+		return -1, false, ErrInvalidProducerEpoch
+	case epoch > s.epoch:
+		if sequence != 0 {
+			return -1, false, ErrOutOfOrderSequence
+		}
+		return -1, false, nil
+	}
+	last := lastSequence(b)
+	for _, span := range s.spans[:s.count] {
+		if span.first == sequence && span.last == last {
+			return span.baseOffset, true, nil
+		}
+	}
+	if sequence != nextSequence(s.spans[s.count-1].last) {
+		return -1, false, ErrOutOfOrderSequence
+	}
+	return -1, false, nil
+}
+
+// note remembers an appended batch.
+func (ps *producers) note(b record.Batch, baseOffset, nowMs int64) {
+	id := b.ProducerID()
+	if id < 0 {
+		return
+	}
+	s := ps.byID[id]
+	if s == nil {
+		if ps.byID == nil {
+			ps.byID = make(map[int64]*producerState)
+		}
+		s = &producerState{epoch: b.ProducerEpoch()}
+		ps.byID[id] = s
+	}
+	if s.epoch != b.ProducerEpoch() {
+		s.epoch, s.count = b.ProducerEpoch(), 0
+	}
+	if s.count == sequencesKept {
+		copy(s.spans[:], s.spans[1:])
+		s.count--
+	}
+	s.spans[s.count] = sequenceSpan{b.BaseSequence(), lastSequence(b), baseOffset}
+	s.count++
+	s.seenAtMs = nowMs
+}
+
+// expire forgets the producers that have not written since beforeMs.
+func (ps *producers) expire(beforeMs int64) {
+	for id, s := range ps.byID {
+		if s.seenAtMs < beforeMs {
+			delete(ps.byID, id)
+		}
+	}
+}
+
+func lastSequence(b record.Batch) int32 {
+	return addSequence(b.BaseSequence(), b.LastOffsetDelta())
+}
+
+func nextSequence(last int32) int32 { return addSequence(last, 1) }
+
+// addSequence adds as Kafka does: after 2³¹−1 comes 0.
+func addSequence(s, n int32) int32 {
+	return int32((int64(s) + int64(n)) & math.MaxInt32)
+}
