@@ -62,3 +62,15 @@ type ConfigSpec struct {
 	Set     map[string]*string // nil: back to the default
 	Replace bool               // settings that Set doesn't name go back to their default (AlterConfigs, not incremental)
 }
+
+// PartitionsResult answers for one PartitionsSpec.
+type PartitionsResult struct {
+	Name string
+	Err  error
+}
+
+// ConfigResult answers for one ConfigSpec.
+type ConfigResult struct {
+	Name string
+	Err  error
+}

@@ -1,0 +1,159 @@
+package central
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"millrace/metadata"
+)
+
+// How long the server waits before it lists a store again that doesn't answer.
+const (
+	relistDelayMin = 100 * time.Millisecond
+	relistDelayMax = 5 * time.Second
+)
+
+// watch is one Store.Watch.
+type watch struct {
+	failed chan error // one error, then nothing
+	cancel func()
+}
+
+func (s *Server) watch(from int64) watch {
+	failed := make(chan error, 1)
+	cancel := s.store.Watch(from, func(b metadata.Batch, err error) {
+		if err != nil {
+			failed <- err
+			return
+		}
+		s.executor.Do(func() { s.replay(b) })
+	})
+	return watch{failed, cancel}
+}
+
+// startFollowing has the first watch in place when it returns, so that the first
+// command needn't wait until a goroutine has got round to it.
+func (s *Server) startFollowing(revision int64) {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	w := s.watch(revision + 1)
+	s.follow.Go(func() { s.keepFollowing(ctx, w) })
+}
+
+// keepFollowing lists the store again whenever the watch was cut off.
+func (s *Server) keepFollowing(ctx context.Context, w watch) {
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			w.cancel()
+			return
+		case err = <-w.failed:
+		}
+		w.cancel()
+		if errors.Is(err, metadata.ErrClosed) {
+			s.log.Warn("the metadata store was closed under the server")
+			s.executor.Do(s.shut)
+			return
+		}
+		s.log.Warn("the watch of the metadata store was cut off, listing again", zap.Error(err))
+		revision, ok := s.relist(ctx)
+		if !ok {
+			return
+		}
+		w = s.watch(revision + 1)
+	}
+}
+
+// relist publishes the store's content. It goes on trying until ctx is done,
+// and then says false.
+func (s *Server) relist(ctx context.Context) (revision int64, ok bool) {
+	for delay := relistDelayMin; ; delay = min(2*delay, relistDelayMax) {
+		img, err := s.list(ctx)
+		if img != nil { // with an error: but for what couldn't be understood
+			if err != nil {
+				s.log.Error("the metadata store holds something unreadable", zap.Error(err))
+			}
+			s.executor.Do(func() { s.replace(img) })
+			return img.Revision(), true
+		}
+		s.log.Warn("the metadata store can't be listed", zap.Error(err), zap.Duration("retry_in", delay))
+		select {
+		case <-ctx.Done():
+			return 0, false
+		case <-time.After(delay):
+		}
+	}
+}
+
+// replay, on the executor, takes what the watch delivered.
+func (s *Server) replay(b metadata.Batch) {
+	img := s.Image()
+	if s.closed || b.Revision <= img.Revision() {
+		return
+	}
+	next, deltas, err := img.Replay(b)
+	if err != nil {
+		s.log.Error("the metadata store holds something unreadable", zap.Error(err))
+	}
+	s.publish(next, deltas)
+	s.advance()
+}
+
+// replace, on the executor, takes a listing after a gap.
+func (s *Server) replace(next *metadata.Image) {
+	if s.closed {
+		return
+	}
+	s.publish(next, s.Image().Diff(next))
+	s.advance()
+}
+
+// report logs what an operator acts on.
+func (s *Server) report(old *metadata.Image, deltas []metadata.Delta) {
+	var moved, offline, lost int
+	for _, d := range deltas {
+		switch d := d.(type) {
+		case metadata.BrokerRegistered:
+			s.log.Info("broker registered", zap.Int32("broker", d.Broker.ID), zap.Stringers("endpoints", d.Broker.Endpoints))
+		case metadata.BrokerRemoved:
+			s.log.Info("broker removed", zap.Int32("broker", d.ID))
+		case metadata.TopicCreated:
+			s.log.Info("topic created", zap.String("topic", d.Topic.Name), zap.Stringer("id", d.Topic.ID),
+				zap.Int("partitions", len(d.Topic.Partitions)))
+		case metadata.TopicDeleted:
+			s.log.Info("topic deleted", zap.String("topic", d.Name), zap.Stringer("id", d.ID))
+		case metadata.PartitionsAdded:
+			s.log.Info("partitions added", zap.String("topic", d.Name), zap.Int("added", len(d.Partitions)))
+		case metadata.PartitionChanged:
+			was := partitionOf(old, d)
+			switch {
+			case d.Partition.LossGeneration > was.LossGeneration:
+				lost++
+			case d.Partition.Leader == metadata.NoBroker && was.Leader != metadata.NoBroker:
+				offline++
+			case d.Partition.Leader != was.Leader:
+				moved++
+			}
+		}
+	}
+	if moved > 0 {
+		s.log.Info("partitions have a new leader", zap.Int("partitions", moved))
+	}
+	if offline > 0 {
+		s.log.Warn("partitions are offline: no broker is left for them", zap.Int("partitions", offline))
+	}
+	if lost > 0 {
+		s.log.Warn("partitions lost their records", zap.Int("partitions", lost))
+	}
+}
+
+func partitionOf(img *metadata.Image, d metadata.PartitionChanged) metadata.Partition {
+	if t := img.TopicByID(d.ID); t != nil && int(d.Index) < len(t.Partitions) {
+		return t.Partitions[d.Index]
+	}
+	return metadata.Partition{Leader: metadata.NoBroker}
+}

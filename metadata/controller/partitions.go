@@ -1,0 +1,145 @@
+package controller
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"millrace/metadata"
+)
+
+// CreatePartitions plans more partitions for topics that exist. There is one
+// result for each name; a name that is mentioned twice is refused.
+func (p Policy) CreatePartitions(img *metadata.Image, specs []metadata.PartitionsSpec) ([]metadata.Delta, []metadata.PartitionsResult) {
+	duplicates := repeated(specs, func(s metadata.PartitionsSpec) string { return s.Name })
+	b := budget{p, img.PartitionCount(), 0}
+	place := newPlacement(img)
+	var deltas []metadata.Delta
+	results := make([]metadata.PartitionsResult, 0, len(specs))
+	for i := range specs {
+		spec := &specs[i]
+		again, twice := duplicates[spec.Name]
+		if again {
+			continue
+		}
+		var delta metadata.Delta
+		var err error
+		if twice {
+			duplicates[spec.Name] = true
+			err = errDuplicateTopic()
+		} else {
+			delta, err = p.extend(img, spec, &b, &place)
+		}
+		if err == nil {
+			deltas = append(deltas, delta)
+		}
+		results = append(results, metadata.PartitionsResult{Name: spec.Name, Err: err})
+	}
+	return deltas, results
+}
+
+func (p Policy) extend(img *metadata.Image, spec *metadata.PartitionsSpec, b *budget, place *placement) (metadata.Delta, error) {
+	t := img.Topic(spec.Name)
+	if t == nil {
+		return nil, errUnknownTopic(spec.Name)
+	}
+	has := len(t.Partitions)
+	if int(spec.Count) == has {
+		return nil, metadata.Errorf(metadata.ErrInvalidPartitions, "Topic already has %d partition(s).", has)
+	}
+	if int(spec.Count) < has {
+		return nil, metadata.Errorf(metadata.ErrInvalidPartitions,
+			"The topic %s currently has %d partition(s); %d would not be an increase.", t.Name, has, spec.Count)
+	}
+	more, factor := int(spec.Count)-has, int(t.ReplicationFactor())
+	if spec.Assignment != nil && len(spec.Assignment) != more {
+		return nil, metadata.Errorf(metadata.ErrInvalidReplicaAssignment,
+			"Attempted to add %d additional partition(s), but %d assignment(s) were specified.", more, len(spec.Assignment))
+	}
+	added := metadata.PartitionsAdded{Name: t.Name, ID: t.ID, First: int32(has)}
+	for _, replicas := range spec.Assignment {
+		if err := p.checkReplicas(img, replicas, factor); err != nil {
+			return nil, err
+		}
+		added.Partitions = append(added.Partitions, metadata.NewPartition(slices.Clone(replicas)))
+	}
+	if spec.Assignment == nil {
+		if err := p.checkFactor(img, factor); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.take(more); err != nil {
+		return nil, err
+	}
+	if spec.Assignment == nil {
+		added.Partitions = place.partitions(more, factor)
+	}
+	return added, nil
+}
+
+// AlterConfigs plans new settings of topics. There is one result for each
+// spec, in order; specs for one topic are refused from the second on. A change that
+// changes nothing has no delta.
+func (p Policy) AlterConfigs(img *metadata.Image, specs []metadata.ConfigSpec) ([]metadata.Delta, []metadata.ConfigResult) {
+	seen := make(map[string]struct{}, len(specs))
+	var deltas []metadata.Delta
+	results := make([]metadata.ConfigResult, 0, len(specs))
+	for i := range specs {
+		spec := &specs[i]
+		var delta metadata.Delta
+		var err error
+		if _, twice := seen[spec.Name]; twice {
+			err = metadata.Errorf(metadata.ErrInvalidRequest, "The topic '%s' is mentioned more than once.", spec.Name)
+		} else {
+			seen[spec.Name] = struct{}{}
+			delta, err = p.configure(img, spec)
+		}
+		if delta != nil {
+			deltas = append(deltas, delta)
+		}
+		results = append(results, metadata.ConfigResult{Name: spec.Name, Err: err})
+	}
+	return deltas, results
+}
+
+func (p Policy) configure(img *metadata.Image, spec *metadata.ConfigSpec) (metadata.Delta, error) {
+	t := img.Topic(spec.Name)
+	if t == nil {
+		return nil, errUnknownTopic(spec.Name)
+	}
+	configs := make(map[string]string, len(t.Configs)+len(spec.Set))
+	if !spec.Replace {
+		for name, value := range t.Configs {
+			configs[name] = value
+		}
+	}
+	for name, value := range spec.Set {
+		if value == nil {
+			delete(configs, name)
+		} else {
+			configs[name] = *value
+		}
+	}
+	if err := p.validateConfigs(t.Name, configs); err != nil {
+		return nil, err
+	}
+	if maps.Equal(configs, t.Configs) {
+		return nil, nil
+	}
+	return metadata.ConfigChanged{Name: t.Name, ID: t.ID, Configs: configs}, nil
+}
+
+// ProducerIDBlockSize is how many producer ids AllocateProducerIDs hands out at
+// once (Apache Kafka's number).
+const ProducerIDBlockSize = 1000
+
+// AllocateProducerIDs plans the next block of producer ids, [first, first +
+// ProducerIDBlockSize). A block that was planned but never reached its broker is
+// lost, never used twice.
+func (p Policy) AllocateProducerIDs(img *metadata.Image) (deltas []metadata.Delta, first int64, err error) {
+	first = img.ProducerIDNext()
+	if first > math.MaxInt64-ProducerIDBlockSize {
+		return nil, 0, metadata.Errorf(metadata.ErrUnavailable, "All producer ids have been handed out.")
+	}
+	return []metadata.Delta{metadata.ProducerIDsAllocated{Next: first + ProducerIDBlockSize}}, first, nil
+}
