@@ -12,7 +12,7 @@
 // goes into the [Report], since a configuration written for Kafka must start Millrace.
 //
 // [Key] is one row of the tables in table_broker.go and table_topic.go. They are the only place that knows a name: parsing, validation,
-// DescribeConfigs and docs/config.md all come from them. Names that have no row but are Kafka's stand in ignored.go
+// DescribeConfigs and docs/config.md (see [Reference]) all come from them. Names that have no row but are Kafka's stand in ignored.go
 // with the reason why they do nothing.
 //
 // # Invariants

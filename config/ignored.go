@@ -29,7 +29,8 @@ var ignoredGroups = []group{
 	{reason: "event loops and workers take the place of Kafka's thread pools and purgatories", names: `
 		num.network.threads num.io.threads background.threads
 		fetch.purgatory.purge.interval.requests producer.purgatory.purge.interval.requests
-		delete.records.purgatory.purge.interval.requests group.coordinator.* share.coordinator.* offsets.load.buffer.size
+		delete.records.purgatory.purge.interval.requests share.fetch.purgatory.purge.interval.requests group.coordinator.*
+		share.coordinator.* offsets.load.buffer.size
 		offsets.topic.compression.codec offsets.commit.required.acks transaction.state.log.load.buffer.size`},
 	{reason: "batches are stored as they come", names: `
 		log.message.format.version log.message.downconversion.enable log.message.timestamp.difference.max.ms

@@ -28,10 +28,8 @@ func ParseListener(text string) (Listener, error) {
 	if !found || name == "" {
 		return Listener{}, fmt.Errorf("%q: expected NAME://host:port, such as PLAINTEXT://127.0.0.1:9092", text)
 	}
-	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.' {
-			return Listener{}, fmt.Errorf("%q: a listener name has letters, digits, '_', '-' and '.' only", text)
-		}
+	if !plain(name) {
+		return Listener{}, fmt.Errorf("%q: a listener name has letters, digits, '_', '-' and '.' only", text)
 	}
 	host, port, err := ParseHostPort(address)
 	if err != nil {
@@ -100,20 +98,23 @@ func ParseHost(text string) (string, error) {
 		}
 	}
 	if strings.Contains(host, ":") {
-		if _, err := netip.ParseAddr(host); err != nil {
+		a, err := netip.ParseAddr(host)
+		if err != nil || !plain(a.Zone()) {
 			return "", fmt.Errorf("%q is no IPv6 address", text)
 		}
 		return host, nil
 	}
-	if host == "" || len(host) > 253 {
+	if host == "" || len(host) > 253 || !plain(host) {
 		return "", fmt.Errorf("%q: expected a host name or an IP address", text)
 	}
-	for _, r := range host {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_' {
-			return "", fmt.Errorf("%q: expected a host name or an IP address", text)
-		}
-	}
 	return host, nil
+}
+
+// plain: the letters that names of hosts, interfaces and listeners are made of.
+func plain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
+	})
 }
 
 // IsMetaAddress tells whether host names no particular address (0.0.0.0, ::), so that a client can't connect to it.

@@ -39,10 +39,11 @@ type Key struct {
 	Effect  Effect
 	Doc     string
 
-	rule  *rule                    // nil: any value of the type
-	field func(c *Config) any      // pointer to where the value goes, or func(any); nil: nowhere
-	topic func(t *TopicConfig) any // likewise, for topic configs
-	from  []synonym                // broker configs that a topic config falls back on, first set one wins
+	section string                   // a heading of the reference that starts here
+	rule    *rule                    // nil: any value of the type
+	field   func(c *Config) any      // pointer to where the value goes, or func(any); nil: nowhere
+	topic   func(t *TopicConfig) any // likewise, for topic configs
+	from    []synonym                // broker configs that a topic config falls back on, first set one wins
 }
 
 // synonym is a broker config that gives a topic config its default, and the factor between their units.

@@ -3,8 +3,7 @@ package config
 // brokerTable is the one place that knows the broker configs; names, types, defaults and update modes are those of
 // Kafka 4.x (its page "Broker Configs"), apart from group.initial.rebalance.delay.ms and the names of our own at the end.
 var brokerTable = []Key{
-	// Who and where.
-	{Name: "node.id", Type: Int, Default: "-1", rule: atLeast(-1), field: func(c *Config) any { return &c.NodeID },
+	{section: "The broker and its listeners", Name: "node.id", Type: Int, Default: "-1", rule: atLeast(-1), field: func(c *Config) any { return &c.NodeID },
 		Doc: "The id of the broker that the listeners belong to. -1: the central server issues the next free one, starting at 1."},
 	{Name: "broker.id", Type: Int, Default: "-1", rule: atLeast(-1), field: func(c *Config) any { return &c.brokerID },
 		Doc: "The old name of node.id; used if node.id isn't set."},
@@ -14,13 +13,12 @@ var brokerTable = []Key{
 		Doc: "Where the broker listens: NAME://host:port, separated by commas. No host: every interface, IPv4 and IPv6. IPv6 addresses stand in brackets: PLAINTEXT://[::1]:9092. Port 0: any free port. Listeners named in controller.listener.names are left out. Not set, but advertised.listeners is: every interface, with the advertised names and ports."},
 	{Name: "advertised.listeners", Type: List, Null: true, field: func(c *Config) any { return &c.advertised },
 		Doc: "The addresses that clients are told, NAME://host:port, each name one of listeners. Not set, or without a host: clients are told the address by which they reached the broker. 0.0.0.0 and [::] are refused, since nobody can connect to them."},
-	{Name: "listener.security.protocol.map", Type: String, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL", Update: PerBroker, field: func(c *Config) any { return &c.protocolMap },
+	{Name: "listener.security.protocol.map", Type: String, Default: "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", Update: PerBroker, field: func(c *Config) any { return &c.protocolMap },
 		Doc: "Which security protocol each listener name stands for: NAME:PROTOCOL, separated by commas. A listener of another protocol than PLAINTEXT stops the start."},
 	{Name: "controller.listener.names", Type: List, Null: true, field: func(c *Config) any { return &c.controllerNames },
 		Doc: "Listener names that belong to Kafka's controller. There is no such port here, so listeners of these names (and of the name CONTROLLER) are left out."},
 
-	// Topics.
-	{Name: "auto.create.topics.enable", Type: Boolean, Default: "true", field: func(c *Config) any { return &c.AutoCreateTopics },
+	{section: "Topics", Name: "auto.create.topics.enable", Type: Boolean, Default: "true", field: func(c *Config) any { return &c.AutoCreateTopics },
 		Doc: "Whether a client that asks for a topic that isn't there creates it."},
 	{Name: "delete.topic.enable", Type: Boolean, Default: "true", field: func(c *Config) any { return &c.DeleteTopics },
 		Doc: "Whether topics can be deleted."},
@@ -33,8 +31,7 @@ var brokerTable = []Key{
 	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", Update: ClusterWide,
 		Doc: "Default of the topic config of the same name."},
 
-	// Logs.
-	{Name: "message.max.bytes", Type: Int, Default: "1048588", rule: atLeast(0), Update: ClusterWide,
+	{section: "Logs", Name: "message.max.bytes", Type: Int, Default: "1048588", rule: atLeast(0), Update: ClusterWide,
 		Doc: "Default of the topic config max.message.bytes."},
 	{Name: "max.decompressed.message.bytes", Type: Int, Default: "2147483639", rule: atLeast(1), Update: ClusterWide,
 		Doc: "Default of the topic config of the same name."},
@@ -105,8 +102,7 @@ var brokerTable = []Key{
 	{Name: "compression.zstd.level", Type: Int, Default: "3", rule: between(-131072, 22), Update: ClusterWide, Effect: NotInRAM,
 		Doc: "Default of the topic config of the same name."},
 
-	// Connections.
-	{Name: "socket.request.max.bytes", Type: Int, Default: "104857600", rule: atLeast(1), field: func(c *Config) any { return &c.SocketRequestMaxBytes },
+	{section: "Connections", Name: "socket.request.max.bytes", Type: Int, Default: "104857600", rule: atLeast(1), field: func(c *Config) any { return &c.SocketRequestMaxBytes },
 		Doc: "The largest request, in bytes. A longer one closes its connection before anything is allocated for it."},
 	{Name: "socket.send.buffer.bytes", Type: Int, Default: "102400", rule: atLeast(-1), field: func(c *Config) any { return &c.SocketSendBufferBytes },
 		Doc: "The kernel's send buffer of each connection, in bytes. -1: the system's default."},
@@ -125,16 +121,14 @@ var brokerTable = []Key{
 	{Name: "queued.max.requests", Type: Int, Default: "500", rule: atLeast(1), Effect: NotInRAM,
 		Doc: "How many requests may wait. Queues are bounded by bytes here, see queued.max.request.bytes."},
 
-	// Fetch.
-	{Name: "fetch.max.bytes", Type: Int, Default: "57671680", rule: atLeast(1024), field: func(c *Config) any { return &c.FetchMaxBytes },
+	{section: "Fetch", Name: "fetch.max.bytes", Type: Int, Default: "57671680", rule: atLeast(1024), field: func(c *Config) any { return &c.FetchMaxBytes },
 		Doc: "The most bytes of records in one fetch answer, whatever the client allows. A first batch that is larger is sent all the same."},
 	{Name: "max.incremental.fetch.session.cache.slots", Type: Int, Default: "1000", rule: atLeast(0), field: func(c *Config) any { return &c.FetchSessionSlots },
 		Doc: "How many incremental fetch sessions (KIP-227) each broker keeps."},
 	{Name: "max.request.partition.size.limit", Type: Int, Default: "2000", rule: atLeast(1), field: func(c *Config) any { return &c.MaxRequestPartitions },
 		Doc: "The most partitions in one DescribeTopicPartitions answer."},
 
-	// Producers and transactions.
-	{Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", rule: atLeast(1), Update: ClusterWide, field: func(c *Config) any { return &c.ProducerIDExpirationMs },
+	{section: "Producers and transactions", Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", rule: atLeast(1), Update: ClusterWide, field: func(c *Config) any { return &c.ProducerIDExpirationMs },
 		Doc: "How long a partition remembers the sequence of an idempotent producer that sends nothing, in milliseconds."},
 	{Name: "transactional.id.expiration.ms", Type: Int, Default: "604800000", rule: atLeast(1), Effect: Planned,
 		Doc: "How long a transactional id that does nothing is remembered, in milliseconds."},
@@ -147,8 +141,7 @@ var brokerTable = []Key{
 	{Name: "transaction.state.log.min.isr", Type: Int, Default: "2", rule: atLeast(1), Effect: Planned,
 		Doc: "min.insync.replicas of __transaction_state."},
 
-	// Groups and offsets.
-	{Name: "group.initial.rebalance.delay.ms", Type: Int, Default: "0", rule: atLeast(0), field: func(c *Config) any { return &c.GroupInitialRebalanceDelayMs },
+	{section: "Groups and offsets", Name: "group.initial.rebalance.delay.ms", Type: Int, Default: "0", rule: atLeast(0), field: func(c *Config) any { return &c.GroupInitialRebalanceDelayMs },
 		Doc: "How long the first rebalance of an empty group waits for more members, in milliseconds. Kafka's default is 3000; 0 lets a consumer start at once, at the price of a second rebalance when its peers come."},
 	{Name: "group.min.session.timeout.ms", Type: Int, Default: "6000", rule: atLeast(1), field: func(c *Config) any { return &c.GroupMinSessionTimeoutMs },
 		Doc: "The shortest session timeout that a group member may ask for, in milliseconds."},
@@ -171,16 +164,14 @@ var brokerTable = []Key{
 	{Name: "offset.metadata.max.bytes", Type: Int, Default: "4096", rule: atLeast(0), field: func(c *Config) any { return &c.OffsetMetadataMaxBytes },
 		Doc: "The longest text that may be committed with an offset, in bytes."},
 
-	// Replication.
-	{Name: "replica.lag.time.max.ms", Type: Long, Default: "30000", rule: atLeast(1), Effect: Planned,
+	{section: "Replication", Name: "replica.lag.time.max.ms", Type: Long, Default: "30000", rule: atLeast(1), Effect: Planned,
 		Doc: "A follower that hasn't caught up for so many milliseconds leaves the ISR."},
 	{Name: "replica.fetch.max.bytes", Type: Int, Default: "1048576", rule: atLeast(0), Effect: Planned,
 		Doc: "The most bytes that a follower fetches for one partition at a time."},
 	{Name: "auto.leader.rebalance.enable", Type: Boolean, Default: "true", Effect: Planned,
 		Doc: "Whether leadership goes back to the preferred replica by itself."},
 
-	// Our own.
-	{Name: "control.listener", Type: String, Default: "127.0.0.1:9090", field: func(c *Config) any { return &c.controlListener },
+	{section: "Millrace's own", Name: "control.listener", Type: String, Default: "127.0.0.1:9090", field: func(c *Config) any { return &c.controlListener },
 		Doc: "host:port of the control port, where `millrace console` and nc are answered. It has no authentication: whoever reaches it can do anything. Empty: no control port."},
 	{Name: "millrace.memory.max", Type: String, Default: "50%", rule: memoryRule, field: func(c *Config) any { return &c.memoryMax },
 		Doc: "The most memory that records, internal topics and network buffers may take together: bytes, a number with KiB, MiB, GiB or TiB, or a percentage of what the process may use (its cgroup's limit, else the machine's memory). When it is full, producers are refused with a retriable error."},

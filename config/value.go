@@ -234,7 +234,7 @@ var gzipLevel = &rule{"from 1 to 9, or -1", func(v any) *complaint {
 }}
 
 // producerOnly refuses what Kafka would do and Millrace won't: a value that is accepted and does nothing is a lie.
-var producerOnly = &rule{"producer", func(v any) *complaint {
+var producerOnly = &rule{"producer (the broker never compresses)", func(v any) *complaint {
 	known := oneOf("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 	if c := known.check(v); c != nil {
 		return c
