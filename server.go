@@ -81,7 +81,7 @@ func Open(o Options) (_ *Server, err error) {
 	s.slabs = slab.NewPool(memoryOptions(s.config))
 	s.wheel = jobs.NewWheel()
 	s.handover = broker.NewHandover()
-	s.central, err = central.Open(central.Options{Store: memory.New(), Log: s.log, Policy: s.policy()})
+	s.central, err = central.Open(central.Options{Store: memory.Open(memory.Options{}), Log: s.log, Policy: policy(s.config)})
 	if err != nil {
 		s.wheel.Stop()
 		return nil, err

@@ -22,7 +22,7 @@ type Cluster interface {
 	Image() *metadata.Image
 	CreateTopics(specs []metadata.TopicSpec, validateOnly bool, done func([]metadata.TopicResult))
 	DeleteTopics(refs []metadata.TopicRef, done func([]metadata.DeleteResult))
-	CreatePartitions(specs []metadata.PartitionsSpec, validateOnly bool, done func([]metadata.TopicResult))
+	CreatePartitions(specs []metadata.PartitionsSpec, validateOnly bool, done func([]metadata.PartitionsResult))
 	AllocateProducerIDs(done func(first, count int64, err error))
 }
 

@@ -18,7 +18,7 @@ func (c *call) createPartitions(req *kmsg.CreatePartitionsRequest) {
 			specs[i].Assignment = append(specs[i].Assignment, a.Replicas)
 		}
 	}
-	c.Cluster.CreatePartitions(specs, req.ValidateOnly, func(results []metadata.TopicResult) {
+	c.Cluster.CreatePartitions(specs, req.ValidateOnly, func(results []metadata.PartitionsResult) {
 		resp := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
 		answered := map[string]bool{}
 		for _, r := range results {

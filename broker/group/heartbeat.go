@@ -1,5 +1,7 @@
 package group
 
+import "cmp"
+
 // Heartbeat and LeaveGroup: a member lives, a member goes.
 
 func (m *Machine) heartbeat(e *Heartbeat) {
@@ -41,7 +43,7 @@ func (m *Machine) leave(e *Leave) {
 			err = m.leaveOne(g, l)
 		}
 		if err == nil {
-			left = because("member "+l.MemberID+" left", l.Reason)
+			left = because("member "+cmp.Or(l.MemberID, orEmpty(l.InstanceID))+" left", l.Reason)
 		}
 		r.Members[i] = LeaveMemberResult{MemberID: l.MemberID, InstanceID: cloneString(l.InstanceID), Err: err}
 	}
