@@ -199,15 +199,15 @@ func (s *Scratch) readAll(dst []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-// xerial is the framing that Java's SnappyOutputStream puts around snappy: this
+// xerialMagic opens the framing that Java's SnappyOutputStream puts around snappy: this
 // magic, two versions of four bytes, then blocks with a length before each.
 // librdkafka and franz-go send one bare block; Java reads both.
-var xerial = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
+var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeaderBytes = 16
 
 func (s *Scratch) unsnappy(dst, src []byte) ([]byte, error) {
-	if !bytes.HasPrefix(src, xerial) {
+	if !bytes.HasPrefix(src, xerialMagic) {
 		return s.unsnappyBlock(dst, src)
 	}
 	if len(src) < xerialHeaderBytes {
