@@ -108,7 +108,7 @@ func (m *Machine) loaded() {
 // yet. After a failover its members are told that they are unknown and join anew.
 func (m *Machine) Snapshot(yield func(Record) bool) {
 	for _, g := range m.sortedGroups() {
-		if g.protocolType != nil {
+		if g.protocolType != nil || g.generation > 0 {
 			r := g.record()
 			if g.state == PreparingRebalance || g.state == CompletingRebalance {
 				r = g.emptied().record()
