@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -75,58 +74,6 @@ func (p Policy) extend(img *metadata.Image, spec *metadata.PartitionsSpec, b *bu
 		added.Partitions = place.partitions(more, factor)
 	}
 	return added, nil
-}
-
-// AlterConfigs plans new settings of topics. There is one result for each
-// spec, in order; specs for one topic are refused from the second on. A change that
-// changes nothing has no delta.
-func (p Policy) AlterConfigs(img *metadata.Image, specs []metadata.ConfigSpec) ([]metadata.Delta, []metadata.ConfigResult) {
-	seen := make(map[string]struct{}, len(specs))
-	var deltas []metadata.Delta
-	results := make([]metadata.ConfigResult, 0, len(specs))
-	for i := range specs {
-		spec := &specs[i]
-		var delta metadata.Delta
-		var err error
-		if _, twice := seen[spec.Name]; twice {
-			err = metadata.Errorf(metadata.ErrInvalidRequest, "The topic '%s' is mentioned more than once.", spec.Name)
-		} else {
-			seen[spec.Name] = struct{}{}
-			delta, err = p.configure(img, spec)
-		}
-		if delta != nil {
-			deltas = append(deltas, delta)
-		}
-		results = append(results, metadata.ConfigResult{Name: spec.Name, Err: err})
-	}
-	return deltas, results
-}
-
-func (p Policy) configure(img *metadata.Image, spec *metadata.ConfigSpec) (metadata.Delta, error) {
-	t := img.Topic(spec.Name)
-	if t == nil {
-		return nil, errUnknownTopic(spec.Name)
-	}
-	configs := make(map[string]string, len(t.Configs)+len(spec.Set))
-	if !spec.Replace {
-		for name, value := range t.Configs {
-			configs[name] = value
-		}
-	}
-	for name, value := range spec.Set {
-		if value == nil {
-			delete(configs, name)
-		} else {
-			configs[name] = *value
-		}
-	}
-	if err := p.validateConfigs(t.Name, configs); err != nil {
-		return nil, err
-	}
-	if maps.Equal(configs, t.Configs) {
-		return nil, nil
-	}
-	return metadata.ConfigChanged{Name: t.Name, ID: t.ID, Configs: configs}, nil
 }
 
 // ProducerIDBlockSize is how many producer ids AllocateProducerIDs hands out at

@@ -1,10 +1,7 @@
 package controller
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"millrace/metadata"
 )
@@ -71,7 +68,7 @@ func (c *creation) create(spec *metadata.TopicSpec) (*metadata.Topic, error) {
 	if err := c.checkName(spec.Name); err != nil {
 		return nil, err
 	}
-	configs, err := c.checkConfigs(spec)
+	configs, err := c.creationConfigs(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +92,7 @@ func (c *creation) checkName(name string) error {
 		return err
 	}
 	if name == metadata.ClusterMetadataTopic {
-		return metadata.Errorf(metadata.ErrTopicAuthorizationFailed, "Topic '%s' can't be created.", name)
+		return metadata.Errorf(metadata.ErrInvalidRequest, "Creation of internal topic %s is prohibited.", name)
 	}
 	if c.img.Topic(name) != nil {
 		return metadata.Errorf(metadata.ErrTopicExists, "Topic '%s' already exists.", name)
@@ -110,42 +107,11 @@ func (c *creation) checkName(name string) error {
 	return nil
 }
 
-func (c *creation) checkConfigs(spec *metadata.TopicSpec) (map[string]string, error) {
-	if len(spec.Configs) == 0 {
-		return nil, nil
-	}
-	configs := make(map[string]string, len(spec.Configs))
-	var null []string
-	for name, value := range spec.Configs {
-		if value == nil {
-			null = append(null, name)
-			continue
-		}
-		configs[name] = *value
-	}
-	if len(null) > 0 {
-		slices.Sort(null)
-		return nil, metadata.Errorf(metadata.ErrInvalidConfig, "Null value not supported for topic configs: %s", strings.Join(null, ","))
-	}
-	return configs, c.validateConfigs(spec.Name, configs)
-}
-
-func (p Policy) validateConfigs(topic string, configs map[string]string) error {
-	if p.ValidateConfigs == nil {
-		return nil
-	}
-	err := p.ValidateConfigs(topic, configs)
-	if refusal := (*metadata.Error)(nil); err == nil || errors.As(err, &refusal) {
-		return err
-	}
-	return metadata.Errorf(metadata.ErrInvalidConfig, "%v", err)
-}
-
 // assigned checks a manual assignment.
 func (c *creation) assigned(spec *metadata.TopicSpec) ([]metadata.Partition, error) {
 	if spec.ReplicationFactor != -1 || spec.Partitions != -1 {
 		return nil, metadata.Errorf(metadata.ErrInvalidRequest,
-			"With a manual partition assignment the number of partitions and the replication factor have to be -1.")
+			"With a manual partition assignment, the number of partitions and the replication factor have to be -1.")
 	}
 	if err := c.budget.take(len(spec.Assignment)); err != nil {
 		return nil, err
@@ -261,51 +227,38 @@ func (b *budget) take(n int) error {
 }
 
 // DeleteTopics plans the end of topics, the internal ones too, as Apache Kafka
-// does. There is one result for each reference, but one only for a name or id
-// that is mentioned more often, which is refused.
+// does. There is one result for each topic that is referred to, in the order of
+// the first mention; one that is mentioned twice, be it by name and by id, is
+// refused and stays.
 func (p Policy) DeleteTopics(img *metadata.Image, refs []metadata.TopicRef) ([]metadata.Delta, []metadata.DeleteResult) {
-	duplicates := repeated(refs, refKey)
-	deleted := make(map[metadata.TopicID]struct{}, len(refs))
 	var deltas []metadata.Delta
 	results := make([]metadata.DeleteResult, 0, len(refs))
+	places := make(map[string]int, len(refs)) // of the result for what refKey says
 	for _, ref := range refs {
-		key := refKey(ref)
-		again, twice := duplicates[key]
-		if again {
+		topic, err := find(img, ref)
+		r := metadata.DeleteResult{Name: ref.Name, ID: ref.ID, Err: err}
+		if topic != nil {
+			r.Name, r.ID = topic.Name, topic.ID
+		}
+		key := refKey(r)
+		if i, twice := places[key]; twice {
+			results[i].Err = metadata.Errorf(metadata.ErrInvalidRequest, "Duplicate topic name or topic id.")
 			continue
 		}
-		var topic *metadata.Topic
-		var err error
-		if twice {
-			duplicates[key] = true
-			err = metadata.Errorf(metadata.ErrInvalidRequest, "Duplicate topic name or topic id.")
-		} else {
-			topic, err = find(img, ref)
+		places[key] = len(results)
+		results = append(results, r)
+	}
+	for _, r := range results {
+		if r.Err == nil {
+			deltas = append(deltas, metadata.TopicDeleted{Name: r.Name, ID: r.ID})
 		}
-		if err != nil {
-			results = append(results, metadata.DeleteResult{Name: ref.Name, ID: ref.ID, Err: err})
-			continue
-		}
-		if _, done := deleted[topic.ID]; done { // by name and by id in one request
-			err = metadata.Errorf(metadata.ErrInvalidRequest, "The topic is named twice, once by its id.")
-			results = append(results, metadata.DeleteResult{Name: topic.Name, ID: topic.ID, Err: err})
-			continue
-		}
-		deleted[topic.ID] = struct{}{}
-		deltas = append(deltas, metadata.TopicDeleted{Name: topic.Name, ID: topic.ID})
-		results = append(results, metadata.DeleteResult{Name: topic.Name, ID: topic.ID})
 	}
 	return deltas, results
 }
 
-// refKey tells references apart. An id can't be taken for a name: a legal name has
-// no '/'.
-func refKey(ref metadata.TopicRef) string {
-	if ref.ID.IsZero() {
-		return ref.Name
-	}
-	return fmt.Sprintf("%s/%v", ref.Name, ref.ID)
-}
+// refKey tells what was referred to apart. An id can't be taken for a name: a
+// legal name has no '/'.
+func refKey(r metadata.DeleteResult) string { return r.Name + "/" + r.ID.String() }
 
 func find(img *metadata.Image, ref metadata.TopicRef) (*metadata.Topic, error) {
 	byID := !ref.ID.IsZero()
