@@ -9,20 +9,36 @@ import (
 	"millrace/protocol"
 )
 
-// Decode turns a request into its kmsg structure, for every API but the hot ones. The request owns its memory.
+// Decode turns a request into kmsg's structure for it. Use ParseProduce and FetchRequest for those two; here they cost
+// memory.
+//
+// The structure of the body is walked first, without making anything, so that no claim of it makes memory and what
+// kmsg then makes is bounded (by decodedMax). The request owns its memory: nothing in it aliases the frame. Bytes
+// behind the last field are ignored, as Apache Kafka ignores them.
+//
+// Errors, wrapped with the API's name and version: ErrTruncated, ErrMalformed, ErrTooLarge; ErrUnsupportedVersion
+// where ParseHeader would have said so.
 func Decode(h Header) (kmsg.Request, error) {
 	if !Supported(h.Key, h.Version) {
 		return nil, ErrUnsupportedVersion
 	}
+	r := reader{src: h.Body, room: decodedMax(len(h.Body)) - len(h.Body)}
+	walk(&r, requestShape(h.Key, h.Version))
+	if r.err != nil {
+		return nil, fmt.Errorf("%s version %d: %w", Lookup(h.Key).Name, h.Version, r.err)
+	}
 	req := kmsg.RequestForKey(h.Key)
 	req.SetVersion(h.Version)
+	// kmsg copies strings, but bytes (a member's metadata, its assignment) alias what it reads. The copy is theirs.
 	if err := req.ReadFrom(bytes.Clone(h.Body)); err != nil {
-		return nil, fmt.Errorf("%w: %s version %d", ErrTruncated, kmsg.NameForKey(h.Key), h.Version)
+		return nil, fmt.Errorf("%s version %d: %w (%v)", Lookup(h.Key).Name, h.Version, ErrTruncated, err)
 	}
 	return req, nil
 }
 
-// Encode turns an answer of kmsg's into a whole frame: size, response header, body. The caller owns the reply.
+// Encode turns an answer of kmsg's into a whole frame: size, response header, body. The version is the one that the
+// response carries. Texts in it must not exceed 32,767 bytes: kmsg would write a wrong length. The caller owns the
+// reply.
 //
 // The response header has tagged fields where the body is flexible, but for ApiVersions, whose answer a client must be
 // able to read before it knows what the broker speaks (KIP-511).

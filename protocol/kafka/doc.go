@@ -8,7 +8,7 @@
 //   - produce.go, produce_response.go: Produce, read in place and answered without a structure in between.
 //   - fetch.go, fetch_response.go: Fetch, decoded into structures that are used again, answered with views of the log.
 //   - codec.go: every other API, by the structures of kmsg, behind a guard (shape.go, walk.go) against hostile sizes.
-//   - wire.go: the primitive types.
+//   - frame.go, wire.go: what all answers share, and the primitive types.
 //
 // # Ownership
 //

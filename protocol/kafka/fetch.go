@@ -1,6 +1,9 @@
 package kafka
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // FetchRequest is a decoded Fetch request, versions 4–18. It is made to be used again: Parse fills it anew and keeps
 // the room it has, so it allocates nothing once it has seen requests of that size. Names and the rack alias the frame
@@ -62,6 +65,12 @@ type ForgottenTopic struct {
 	Partitions []int32
 }
 
+// What a topic and a partition take in memory, for the account of hostile requests.
+const (
+	fetchTopicBytes     = int(unsafe.Sizeof(FetchTopic{}))
+	fetchPartitionBytes = int(unsafe.Sizeof(FetchPartition{}))
+)
+
 // Parse checks the structure of a Fetch request to its last byte and decodes it into f. After an error f is empty.
 //
 // Errors: ErrTruncated, ErrMalformed, ErrTrailing, ErrTooLarge; ErrUnsupportedVersion if h is not Fetch in a version
@@ -72,7 +81,7 @@ func (f *FetchRequest) Parse(h Header) error {
 		return ErrUnsupportedVersion
 	}
 	f.Version = h.Version
-	r := reader{src: h.Body}
+	r := reader{src: h.Body, room: decodedMax(len(h.Body))}
 	f.parseTop(&r)
 	f.parseTopics(&r)
 	if f.Version >= 7 {
@@ -131,7 +140,7 @@ func (f *FetchRequest) parseTopics(r *reader) {
 		var t FetchTopic
 		t.Name, t.ID = f.parseTopicName(r)
 		n := r.array(flexible, partitionMin)
-		if r.err != nil {
+		if r.err != nil || !r.take(fetchTopicBytes+n*fetchPartitionBytes) {
 			return
 		}
 		for range n {
@@ -211,7 +220,7 @@ func (f *FetchRequest) parseForgotten(r *reader) {
 		var t ForgottenTopic
 		t.Name, t.ID = f.parseTopicName(r)
 		n := r.array(flexible, 4)
-		if r.err != nil {
+		if r.err != nil || !r.take(fetchTopicBytes+4*n) {
 			return
 		}
 		for range n {

@@ -1,5 +1,11 @@
 package kafka
 
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
 // Header is what stands before a request's body, and the body itself.
 type Header struct {
 	Key           int16
@@ -49,4 +55,22 @@ func ParseHeader(frame []byte) (Header, error) {
 func (h *Header) Flexible() bool {
 	a := Lookup(h.Key)
 	return a != nil && a.flexible(h.Version)
+}
+
+// clientIDShown bounds what of a client id goes into a line of text.
+const clientIDShown = 64
+
+// String describes the request in one line, for logs: a client id may hold anything, so it is quoted and shortened.
+func (h Header) String() string {
+	name := fmt.Sprintf("api key %d", h.Key)
+	if a := Lookup(h.Key); a != nil {
+		name = a.Name
+	} else if known := kmsg.NameForKey(h.Key); known != "Unknown" {
+		name = fmt.Sprintf("%s (api key %d)", known, h.Key)
+	}
+	id, more := h.ClientID, ""
+	if len(id) > clientIDShown {
+		id, more = id[:clientIDShown], "…"
+	}
+	return fmt.Sprintf("%s version %d, correlation id %d, client id %q%s", name, h.Version, h.CorrelationID, id, more)
 }

@@ -30,6 +30,25 @@ const stringMax = 1<<15 - 1
 type reader struct {
 	src []byte
 	err error
+	// room is how much memory may still be made for what is read; see take.
+	room int
+}
+
+// decodedMax is the memory that a request of this size may decode into: sixteen times its size, and a little more so
+// that small requests are never in doubt, but at most 64 MiB beyond its own bytes. Honest requests with short names
+// need up to ten times their size; unbounded, a megabyte of empty structures with tags becomes sixty.
+func decodedMax(body int) int {
+	return body + min(64<<10+15*body, 64<<20)
+}
+
+// take accounts for memory about to be made for what was read, and reports whether there is room for it.
+func (r *reader) take(bytes int) bool {
+	if bytes > r.room {
+		r.fail(ErrTooLarge)
+		return false
+	}
+	r.room -= bytes
+	return true
 }
 
 func (r *reader) fail(err error) {
@@ -207,7 +226,7 @@ func (r *reader) nullableBytes(flexible bool) []byte {
 // tags skips a structure's tagged fields and returns how many there were.
 func (r *reader) tags() int {
 	n := r.tagCount()
-	for range n {
+	for i := 0; i < n && r.err == nil; i++ {
 		r.uvarint()
 		r.skip(int(r.uvarint()))
 	}
@@ -232,8 +251,7 @@ func (r *reader) tag() (number uint32, value reader) {
 	return number, value
 }
 
-// check takes over the error of a tagged field's reader. Bytes left in it are ignored, as Apache Kafka does: fields may
-// be added to a tagged structure.
+// check takes over the error of a tagged field's reader. Bytes left in it are ignored: they belong to a later version.
 func (r *reader) check(value *reader) {
 	if value.err != nil {
 		r.fail(value.err)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package kafka
+
+const raceFactor = 1
