@@ -16,108 +16,131 @@ type Header struct {
 	Value []byte // nil: null
 }
 
+// In skim and decode an index that went wrong, −1 or beyond the record, is found
+// by the next reading of it: out says so.
+func out(p []byte, i int) bool { return uint(i) >= uint(len(p)) }
+
+// bounds finds the limits of the record at p[i:]: it is p[body:end].
+func bounds(p []byte, i int) (body, end int, ok bool) {
+	if out(p, i) {
+		return 0, 0, false
+	}
+	u, body := raw32(p, i)
+	size := int(u >> 1)
+	if body < 0 || u&1 != 0 || size < minRecordBytes-1 || size > len(p)-body {
+		return 0, 0, false
+	}
+	return body, body + size, true
+}
+
 // skim reads a record's deltas at p[i:] and steps over the rest, checking all
-// lengths: a third of the cost of decoding it, and what Check, time look-ups and
-// ranges need. next is −1 for a malformed record.
+// lengths: less than half of the cost of decoding it, and what Check and time
+// look-ups need. next is −1 for a malformed record.
 func skim(p []byte, i int) (offsetDelta int32, timestampDelta int64, next int) {
-	size, i := varint(p, i)
-	if i < 0 || size < minRecordBytes-1 || int(size) > len(p)-i {
+	i, end, ok := bounds(p, i)
+	if !ok {
 		return 0, 0, -1
 	}
-	end := i + int(size)
 	p = p[:end]
-	if timestampDelta, i = varlong(p, i+1); i < 0 { // behind the unused attributes
+	i++ // attributes: none are defined
+	if out(p, i) {
 		return 0, 0, -1
 	}
-	if offsetDelta, i = varint(p, i); i < 0 {
+	time, i := raw64(p, i)
+	if out(p, i) {
 		return 0, 0, -1
 	}
-	if i = skip(p, i); i < 0 { // key
+	offset, i := raw32(p, i)
+	i = skip(p, skip(p, i)) // key and value
+	if out(p, i) {
 		return 0, 0, -1
 	}
-	if i = skip(p, i); i < 0 { // value
-		return 0, 0, -1
-	}
-	headers, i := varint(p, i)
-	if i < 0 || headers < 0 || int(headers) > end-i {
-		return 0, 0, -1
-	}
-	for ; headers > 0; headers-- {
-		if n, j := varint(p, i); j < 0 || n < 0 {
-			return 0, 0, -1
-		}
-		if i = skip(p, i); i < 0 {
-			return 0, 0, -1
-		}
-		if i = skip(p, i); i < 0 {
-			return 0, 0, -1
-		}
+	headers, i := raw32(p, i)
+	if headers != 0 {
+		i = skipHeaders(p, i, headers)
 	}
 	if i != end {
 		return 0, 0, -1
 	}
-	return offsetDelta, timestampDelta, end
+	return zigzag32(offset), zigzag64(time), end
 }
 
 // skip steps over a length and its bytes. Any negative length means null, as in
 // Kafka.
 func skip(p []byte, i int) int {
-	n, i := varint(p, i)
-	if i < 0 || n <= 0 {
-		return i
-	}
-	if int(n) > len(p)-i {
+	if out(p, i) {
 		return -1
 	}
-	return i + int(n)
+	u, i := raw32(p, i)
+	if u&1 != 0 || i < 0 {
+		return i
+	}
+	return i + int(u>>1)
+}
+
+// skipHeaders steps over headers, of which raw is the raw count.
+func skipHeaders(p []byte, i int, raw uint32) int {
+	count := int(raw >> 1)
+	if i < 0 || raw&1 != 0 || count > len(p)-i {
+		return -1
+	}
+	for ; count > 0; count-- {
+		if out(p, i) || p[i]&1 != 0 { // a key is never null
+			return -1
+		}
+		i = skip(p, skip(p, i))
+	}
+	return i
 }
 
 // field reads what skip steps over: nil for null, else not nil.
 func field(p []byte, i int) ([]byte, int) {
-	n, i := varint(p, i)
-	if i < 0 || n < 0 {
-		return nil, i
-	}
-	end := i + int(n)
-	if int(n) > len(p)-i {
+	if out(p, i) {
 		return nil, -1
 	}
-	return p[i:end:end], end
+	u, i := raw32(p, i)
+	if u&1 != 0 || i < 0 {
+		return nil, i
+	}
+	n := int(u >> 1)
+	if n > len(p)-i {
+		return nil, -1
+	}
+	return p[i : i+n : i+n], i + n
 }
 
 // decode reads the whole record at p[i:] into r. headers is the space for its
 // headers and comes back, grown if need be. next is −1 for a malformed record.
 func (r *Record) decode(p []byte, i int, baseTimestamp int64, headers []Header) (_ []Header, next int) {
-	size, i := varint(p, i)
-	if i < 0 || size < minRecordBytes-1 || int(size) > len(p)-i {
+	i, end, ok := bounds(p, i)
+	if !ok {
 		return headers, -1
 	}
-	end := i + int(size)
 	p = p[:end]
-	delta, i := varlong(p, i+1)
-	if i < 0 {
+	if i++; out(p, i) { // behind the attributes
 		return headers, -1
 	}
-	r.Timestamp = baseTimestamp + delta
-	if r.OffsetDelta, i = varint(p, i); i < 0 {
+	time, i := raw64(p, i)
+	if out(p, i) {
 		return headers, -1
 	}
-	if r.Key, i = field(p, i); i < 0 {
+	offset, i := raw32(p, i)
+	r.Timestamp, r.OffsetDelta = baseTimestamp+zigzag64(time), zigzag32(offset)
+	r.Key, i = field(p, i)
+	r.Value, i = field(p, i)
+	if out(p, i) {
 		return headers, -1
 	}
-	if r.Value, i = field(p, i); i < 0 {
-		return headers, -1
-	}
-	count, i := varint(p, i)
-	if i < 0 || count < 0 || int(count) > end-i {
+	raw, i := raw32(p, i)
+	count := int(raw >> 1)
+	if i < 0 || raw&1 != 0 || count > end-i {
 		return headers, -1
 	}
 	for ; count > 0; count-- {
 		var h Header
-		if h.Key, i = field(p, i); i < 0 || h.Key == nil {
-			return headers, -1
-		}
-		if h.Value, i = field(p, i); i < 0 {
+		h.Key, i = field(p, i)
+		h.Value, i = field(p, i)
+		if i < 0 || h.Key == nil {
 			return headers, -1
 		}
 		headers = append(headers, h)

@@ -183,17 +183,19 @@ func TestVarints(t *testing.T) {
 		if len(p) != varintBytes(v) {
 			t.Errorf("%d takes %d bytes, varintBytes says %d", v, len(p), varintBytes(v))
 		}
-		if got, next := varlong(p, 0); got != v || next != len(p) {
-			t.Errorf("varlong(%x) = %d, %d, want %d", p, got, next, v)
+		if got, next := raw64(p, 0); zigzag64(got) != v || next != len(p) {
+			t.Errorf("raw64(%x) = %d, %d, want %d", p, zigzag64(got), next, v)
 		}
-		if _, next := varlong(p[:len(p)-1], 0); next != -1 {
-			t.Errorf("varlong(%x) = %d, cut", p[:len(p)-1], next)
+		if len(p) > 1 {
+			if _, next := raw64(p[:len(p)-1], 0); next != -1 {
+				t.Errorf("raw64(%x) = %d, cut", p[:len(p)-1], next)
+			}
 		}
 		if v != int64(int32(v)) {
 			continue
 		}
-		if got, next := varint(p, 0); int64(got) != v || next != len(p) {
-			t.Errorf("varint(%x) = %d, %d, want %d", p, got, next, v)
+		if got, next := raw32(p, 0); int64(zigzag32(got)) != v || next != len(p) {
+			t.Errorf("raw32(%x) = %d, %d, want %d", p, zigzag32(got), next, v)
 		}
 	}
 }

@@ -1,54 +1,57 @@
 package record
 
 // Varints of the record format: zigzag, at most 5 bytes for 32 bits and 10 for
-// 64 (bits beyond are dropped, as in Kafka's ByteUtils). The readers take an
-// index and return the next one, −1 if there is no varint at i: that keeps the
-// walk over records free of slices that would have to be re-sliced. The caller
-// guarantees 0 ≤ i ≤ len(p).
+// 64; bits beyond are dropped, as in Kafka's ByteUtils. The two readers return
+// the raw number, in which odd means negative, and the index behind it: −1 if
+// there is no varint at i. They are written for their one-byte case to be
+// inlined, as a walk over records does little else; the price is that the caller
+// must see to 0 ≤ i < len(p).
 
-// varint reads a 32-bit varint. The one-byte case is split off to be inlined.
-func varint(p []byte, i int) (v int32, next int) {
-	if i < len(p) && p[i] < 0x80 {
-		return int32(p[i]>>1) ^ -int32(p[i]&1), i + 1
+// raw32 reads a varint of 32 bits.
+func raw32(p []byte, i int) (u uint32, next int) {
+	if u, next = uint32(p[i]), i+1; u >= 0x80 {
+		u, next = long32(p, i)
 	}
-	return varintSlow(p, i)
+	return
 }
 
-func varintSlow(p []byte, i int) (v int32, next int) {
-	var u uint32
-	for shift := 0; shift < 35; shift += 7 {
-		if i >= len(p) {
-			return 0, -1
-		}
+// raw64 reads a varint of 64 bits.
+func raw64(p []byte, i int) (u uint64, next int) {
+	if u, next = uint64(p[i]), i+1; u >= 0x80 {
+		u, next = long64(p, i)
+	}
+	return
+}
+
+func long32(p []byte, i int) (u uint32, next int) {
+	for shift := 0; shift < 35 && i < len(p); shift += 7 {
 		c := p[i]
 		i++
 		u |= uint32(c&0x7f) << shift
 		if c < 0x80 {
-			return int32(u>>1) ^ -int32(u&1), i
+			return u, i
 		}
 	}
 	return 0, -1
 }
 
-// varlong reads a 64-bit varint.
-func varlong(p []byte, i int) (v int64, next int) {
-	var u uint64
-	for shift := 0; shift < 70; shift += 7 {
-		if i >= len(p) {
-			return 0, -1
-		}
+func long64(p []byte, i int) (u uint64, next int) {
+	for shift := 0; shift < 70 && i < len(p); shift += 7 {
 		c := p[i]
 		i++
 		u |= uint64(c&0x7f) << shift
 		if c < 0x80 {
-			return int64(u>>1) ^ -int64(u&1), i
+			return u, i
 		}
 	}
 	return 0, -1
 }
 
-// appendVarint appends a zigzag varint; a 32-bit value has the same bytes as
-// the 64-bit one, so that one writer does for both.
+func zigzag32(u uint32) int32 { return int32(u>>1) ^ -int32(u&1) }
+func zigzag64(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// appendVarint appends a varint. A 32-bit value has the same bytes as the 64-bit
+// one, so that one writer does for both.
 func appendVarint(p []byte, v int64) []byte {
 	u := uint64(v)<<1 ^ uint64(v>>63)
 	for u >= 0x80 {
