@@ -21,7 +21,7 @@
 //
 //   - No input panics, and no input makes us allocate what it only claims: a count is checked against the bytes that are
 //     left before anything is made for it, and what a request decodes into is bounded by a small multiple of its size.
-//   - ParseProduce and ParseFetch check a request's structure to its last byte, so what walks it later can't fail.
+//   - ParseProduce and FetchRequest.Parse check a request's structure to its last byte, so what walks it later can't fail.
 //   - Produce and Fetch allocate nothing, in both directions, once buffers have grown to their size.
 //   - Answers are byte-exact per version, as kmsg (and by it Apache Kafka) writes them. Fetch never says null for
 //     records: librdkafka can't read that.

@@ -63,7 +63,7 @@ func TestFetchRequestAsKmsg(t *testing.T) {
 		if a.Key != keyFetch {
 			return
 		}
-		for range rounds {
+		for round := range rounds {
 			body := fill.request(a.Key, version).AppendTo(nil)
 			if err := f.Parse(header(a.Key, version, body)); err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func TestFetchRequestAsKmsg(t *testing.T) {
 			if err := f.Parse(header(a.Key, version, append(body, 0))); !errors.Is(err, ErrTrailing) {
 				t.Errorf("with a byte more: %v", err)
 			}
-			for cut := range body {
+			for cut := range cuts(round, body) {
 				if err := f.Parse(header(a.Key, version, body[:cut:cut])); err == nil {
 					t.Fatalf("%d of %d bytes pass", cut, len(body))
 				}

@@ -76,7 +76,7 @@ func TestParseProduceAsKmsg(t *testing.T) {
 		if a.Key != keyProduce {
 			return
 		}
-		for range rounds {
+		for round := range rounds {
 			req := fill.request(a.Key, version).(*kmsg.ProduceRequest)
 			body := req.AppendTo(nil)
 			p, err := ParseProduce(header(a.Key, version, body))
@@ -87,7 +87,7 @@ func TestParseProduceAsKmsg(t *testing.T) {
 			if _, err := ParseProduce(header(a.Key, version, append(body, 0))); !errors.Is(err, ErrTrailing) {
 				t.Errorf("with a byte more: %v", err)
 			}
-			for cut := range body {
+			for cut := range cuts(round, body) {
 				if _, err := ParseProduce(header(a.Key, version, body[:cut:cut])); err == nil {
 					t.Fatalf("%d of %d bytes pass", cut, len(body))
 				}
@@ -171,7 +171,7 @@ func TestParseProduceAllocates(t *testing.T) {
 	}
 }
 
-// respond answers like a kmsg response, by our encoder.
+// respondProduce answers like a kmsg response, by our encoder.
 func respondProduce(w *ProduceResponse, reply *protocol.Reply, resp *kmsg.ProduceResponse, parts [][]ProducePartition, ends []Endpoint) {
 	w.Begin(reply, resp.Version, 77, len(resp.Topics))
 	for i := range resp.Topics {
@@ -184,7 +184,7 @@ func respondProduce(w *ProduceResponse, reply *protocol.Reply, resp *kmsg.Produc
 	w.End(resp.ThrottleMillis, ends)
 }
 
-// ours turns the partitions of a kmsg response into what our encoder takes. What we never send is taken out of resp:
+// oursProduce turns the partitions of a kmsg response into what our encoder takes. What we never send is taken out of resp:
 // texts that are there but empty, and in version 9 the tagged fields of version 10.
 func oursProduce(resp *kmsg.ProduceResponse) (parts [][]ProducePartition) {
 	for i := range resp.Topics {
@@ -314,7 +314,7 @@ func TestEncoderMisuse(t *testing.T) {
 		"no topic at all":   func() { w.End(0, nil) },
 		"partition first":   func() { w.Failed(0, 0, "", Leader{}) },
 		"topic in a topic":  func() { w.Topic(nil, [16]byte{}, 1); w.Topic(nil, [16]byte{}, 1) },
-		"negative a number": func() { w.Topic(nil, [16]byte{}, -1) },
+		"a negative number": func() { w.Topic(nil, [16]byte{}, -1) },
 	} {
 		reply := protocol.NewReply()
 		w.Begin(&reply, 9, 1, 1)
