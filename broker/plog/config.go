@@ -68,16 +68,16 @@ func (c *Config) segmentLimit() int {
 }
 
 // slabBytes is the size of the slab to get for a batch of size bytes in a log
-// that holds stored bytes: the next class above what it holds, so that slabs
-// grow ×4 with the log and shrink with it. The batch may be larger.
-func (c *Config) slabBytes(size int, stored int64) int {
+// whose slabs come to held bytes: the next class above that, so that slabs grow
+// ×4 with the log and shrink with it. The batch may be larger.
+func (c *Config) slabBytes(size int, held int64) int {
 	largest := largestSlab
 	if size > largestSlab/4 {
 		largest = slabForLarge
 	}
 	largest = min(largest, c.segmentLimit())
 	want := smallestSlab
-	for int64(want) <= stored && want*4 <= largest {
+	for int64(want) <= held && want*4 <= largest {
 		want *= 4
 	}
 	return max(want, size)

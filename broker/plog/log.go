@@ -14,7 +14,8 @@ type Log struct {
 	segments row // oldest first; none is empty
 	start    int64
 	end      int64
-	bytes    int64 // of all segments
+	bytes    int64 // of all batches
+	memory   int64 // of all slabs
 	lastMs   int64 // max_timestamp of the last batch
 	epochs   epochs
 }
@@ -45,13 +46,7 @@ func (l *Log) EndOffset() int64 { return l.end }
 func (l *Log) SizeBytes() int64 { return l.bytes }
 
 // MemoryBytes is the size of the slabs held.
-func (l *Log) MemoryBytes() int64 {
-	n := int64(0)
-	for _, s := range l.segments.live() {
-		n += int64(len(s.mem))
-	}
-	return n
-}
+func (l *Log) MemoryBytes() int64 { return l.memory }
 
 // SegmentCount is the number of segments held.
 func (l *Log) SegmentCount() int { return len(l.segments.live()) }
@@ -174,7 +169,7 @@ func (l *Log) active(size int, nowMs int64) (*segment, error) {
 	if last != nil && last.room(size, l.config.segmentLimit()) && nowMs-last.firstMs <= l.config.SegmentMs {
 		return last, nil
 	}
-	want := l.config.slabBytes(size, l.bytes)
+	want := l.config.slabBytes(size, l.memory)
 	got, err := l.pool.Get(want, l.config.Use)
 	if err != nil && want > size {
 		got, err = l.pool.Get(size, l.config.Use) // a smaller one may be left
@@ -189,6 +184,7 @@ func (l *Log) active(size int, nowMs int64) (*segment, error) {
 	if last != nil {
 		s.maxBeforeMs = max(last.maxBeforeMs, last.maxMs)
 	}
+	l.memory += int64(len(s.mem))
 	return l.segments.push(s), nil
 }
 

@@ -57,6 +57,7 @@ func (l *Log) drop(n int) {
 	segments := l.segments.live()[:n]
 	for i := range segments {
 		l.bytes -= int64(segments[i].used)
+		l.memory -= int64(len(segments[i].mem))
 		segments[i].slab.Release()
 	}
 	l.segments.drop(n)

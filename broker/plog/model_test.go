@@ -1,0 +1,310 @@
+package plog
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"millrace/protocol"
+	"millrace/protocol/record"
+)
+
+// model is the log as one would write it without a care for time or memory.
+type model struct {
+	start, end int64
+	config     Config
+	batches    []modelBatch
+}
+
+type modelBatch struct {
+	bytes   []byte
+	base    int64
+	records []int64 // timestamps, one per offset
+	epoch   int32
+}
+
+func (b *modelBatch) end() int64 { return b.base + int64(len(b.records)) }
+
+func (m *model) append(b record.Batch, timestamps []int64, epoch int32, nowMs int64) {
+	stored := record.Batch(bytes.Clone(b))
+	stored.SetBaseOffset(m.end)
+	stored.SetPartitionLeaderEpoch(epoch)
+	timestamps = append([]int64(nil), timestamps...)
+	if m.config.TimestampType == LogAppendTime {
+		stored.SetMaxTimestamp(nowMs, true)
+		for i := range timestamps {
+			timestamps[i] = nowMs
+		}
+	}
+	m.batches = append(m.batches, modelBatch{stored, m.end, timestamps, epoch})
+	m.end += int64(len(timestamps))
+}
+
+func (m *model) read(from int64, maxBytes int, upTo int64, atLeastOne bool) []byte {
+	var out []byte
+	for _, b := range m.batches {
+		if b.end() <= from {
+			continue
+		}
+		if b.end() > upTo || len(out)+len(b.bytes) > maxBytes && !(atLeastOne && len(out) == 0) {
+			break
+		}
+		out = append(out, b.bytes...)
+	}
+	return out
+}
+
+type timeFound struct {
+	Offset, Ms int64
+	Epoch      int32
+	Found      bool
+}
+
+func foundNothing() timeFound { return timeFound{-1, -1, -1, false} }
+
+func (m *model) records(upTo int64, f func(offset, ms int64, epoch int32) bool) {
+	for _, b := range m.batches {
+		for i, ms := range b.records {
+			if o := b.base + int64(i); o >= m.start && o < upTo && !f(o, ms, b.epoch) {
+				return
+			}
+		}
+	}
+}
+
+func (m *model) byTime(target, upTo int64) timeFound {
+	found := foundNothing()
+	m.records(upTo, func(offset, ms int64, epoch int32) bool {
+		if ms >= target {
+			found = timeFound{offset, ms, epoch, true}
+		}
+		return !found.Found
+	})
+	return found
+}
+
+func (m *model) ofMaxTimestamp(upTo int64) timeFound {
+	found := foundNothing()
+	m.records(upTo, func(offset, ms int64, epoch int32) bool {
+		if ms > found.Ms {
+			found = timeFound{offset, ms, epoch, true}
+		}
+		return true
+	})
+	return found
+}
+
+// forget drops the batches of whole segments below the start; ends are the
+// segments' end offsets.
+func (m *model) forget(ends []int64) {
+	for _, end := range ends {
+		if end > m.start {
+			break
+		}
+		for len(m.batches) > 0 && m.batches[0].end() <= end {
+			m.batches = m.batches[1:]
+		}
+	}
+}
+
+// retain is Kafka's rule, segment by segment.
+func (m *model) retain(ends []int64, nowMs, highWatermark int64) (freed int64) {
+	size := m.sizeBytes()
+	i := 0
+	for _, end := range ends {
+		segment, largest := int64(0), int64(-1)
+		for ; i < len(m.batches) && m.batches[i].end() <= end; i++ {
+			segment += int64(len(m.batches[i].bytes))
+			largest = max(largest, record.Batch(m.batches[i].bytes).MaxTimestamp())
+		}
+		bySize := m.config.RetentionBytes >= 0 && size-segment >= m.config.RetentionBytes
+		byTime := m.config.RetentionMs >= 0 && nowMs-largest > m.config.RetentionMs
+		if end > highWatermark || !bySize && !byTime {
+			break
+		}
+		size -= segment
+		freed += segment
+		m.start = max(m.start, end)
+	}
+	m.forget(ends)
+	return freed
+}
+
+func (m *model) sizeBytes() (n int64) {
+	for _, b := range m.batches {
+		n += int64(len(b.bytes))
+	}
+	return n
+}
+
+func segmentEnds(l *Log) (ends []int64) {
+	for _, s := range l.segments.live() {
+		ends = append(ends, s.end)
+	}
+	return ends
+}
+
+// walker drives a log and the model with the same random operations.
+type walker struct {
+	t     *testing.T
+	rng   *rand.Rand
+	log   *Log
+	model model
+	nowMs int64
+	epoch int32
+	views []protocol.View // held for a while, with what they showed
+	shown [][]byte
+}
+
+// boundary is a random offset at which a batch begins, or the end.
+func (w *walker) boundary() int64 {
+	i := w.rng.IntN(len(w.model.batches) + 1)
+	if i == len(w.model.batches) || w.rng.IntN(3) == 0 {
+		return w.model.end
+	}
+	return w.model.batches[i].base
+}
+
+func (w *walker) offset() int64 {
+	return w.model.start + w.rng.Int64N(w.model.end-w.model.start+1)
+}
+
+func (w *walker) append() {
+	codec := record.Codec(w.rng.IntN(5))
+	if w.rng.IntN(4) > 0 {
+		codec = record.None // the others are slow to build
+	}
+	stamps := make([]int64, 1+w.rng.IntN(8))
+	for i := range stamps {
+		stamps[i] = w.nowMs - w.rng.Int64N(1+w.rng.Int64N(20_000))
+	}
+	b := sized(codec, w.rng.IntN(1<<w.rng.IntN(14)), stamps...)
+	a, err := w.log.Append(b, w.epoch, w.nowMs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if a.BaseOffset != w.model.end || a.LastOffset != w.model.end+int64(len(stamps))-1 {
+		w.t.Fatalf("appended at %d–%d, want %d and %d records", a.BaseOffset, a.LastOffset, w.model.end, len(stamps))
+	}
+	w.model.append(b, stamps, w.epoch, w.nowMs)
+}
+
+func (w *walker) read() {
+	from, upTo, atLeastOne := w.offset(), w.boundary(), w.rng.IntN(2) == 0
+	maxBytes := w.rng.IntN(1<<w.rng.IntN(22)) - 1
+	views, _, err := w.log.Read(from, maxBytes, upTo, atLeastOne, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var got []byte
+	for _, v := range views {
+		got = append(got, v.Bytes...)
+		w.shown = append(w.shown, bytes.Clone(v.Bytes))
+	}
+	w.views = append(w.views, views...)
+	if want := w.model.read(from, maxBytes, upTo, atLeastOne); !bytes.Equal(got, want) {
+		w.t.Fatalf("Read(%d, %d, %d, %v): batches %v, want %v", from, maxBytes, upTo, atLeastOne,
+			offsets(w.t, got), offsets(w.t, want))
+	}
+}
+
+// letGo releases the views held, after a look whether they still show the same.
+func (w *walker) letGo() {
+	for i, v := range w.views {
+		if !bytes.Equal(v.Bytes, w.shown[i]) {
+			w.t.Fatal("the bytes of a view changed while it was held")
+		}
+	}
+	release(w.views)
+	w.views, w.shown = nil, nil
+}
+
+func (w *walker) times() {
+	upTo := w.boundary()
+	target := w.nowMs - w.rng.Int64N(200_000) + 10_000
+	var got timeFound
+	got.Offset, got.Ms, got.Epoch, got.Found = w.log.OffsetForTime(target, upTo)
+	if want := w.model.byTime(target, upTo); got != want {
+		w.t.Fatalf("OffsetForTime(%d, %d) = %+v, want %+v", target, upTo, got, want)
+	}
+	got.Offset, got.Ms, got.Epoch, got.Found = w.log.OffsetOfMaxTimestamp(upTo)
+	if want := w.model.ofMaxTimestamp(upTo); got != want {
+		w.t.Fatalf("OffsetOfMaxTimestamp(%d) = %+v, want %+v", upTo, got, want)
+	}
+}
+
+func (w *walker) deleteRecords() {
+	before := w.offset()
+	if w.rng.IntN(3) > 0 {
+		before = w.model.start + (before-w.model.start)/8
+	}
+	ends := segmentEnds(w.log)
+	if err := w.log.DeleteRecords(before); err != nil {
+		w.t.Fatal(err)
+	}
+	w.model.start = max(w.model.start, before)
+	w.model.forget(ends)
+}
+
+func (w *walker) retain() {
+	ends, high := segmentEnds(w.log), w.boundary()
+	got := w.log.Retain(w.nowMs, high)
+	if want := w.model.retain(ends, w.nowMs, high); got != want {
+		w.t.Fatalf("Retain freed %d, want %d", got, want)
+	}
+}
+
+func (w *walker) configure() {
+	c := DefaultConfig()
+	c.RetentionMs = []int64{-1, 20_000, 100_000}[w.rng.IntN(3)]
+	c.RetentionBytes = []int64{-1, 50_000, 2_000_000}[w.rng.IntN(3)]
+	c.SegmentBytes = []int64{130_000, 1 << 30}[w.rng.IntN(2)]
+	c.SegmentMs = []int64{5_000, 1 << 40}[w.rng.IntN(2)]
+	if w.rng.IntN(4) == 0 {
+		c.TimestampType = LogAppendTime
+	}
+	w.log.SetConfig(c)
+	w.model.config = c
+}
+
+func (w *walker) step() {
+	switch w.rng.IntN(100) {
+	default:
+		w.nowMs += w.rng.Int64N(500)
+		w.append()
+	case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19:
+		w.read()
+	case 20, 21, 22, 23, 24, 25, 26, 27, 28, 29:
+		w.times()
+	case 30, 31:
+		w.letGo()
+	case 32:
+		w.deleteRecords()
+	case 33, 34:
+		w.retain()
+	case 35:
+		w.configure()
+	case 36:
+		w.epoch++
+	}
+	if w.log.StartOffset() != w.model.start || w.log.EndOffset() != w.model.end || w.log.SizeBytes() != w.model.sizeBytes() {
+		w.t.Fatalf("the log is [%d, %d) with %d bytes, want [%d, %d) with %d", w.log.StartOffset(), w.log.EndOffset(),
+			w.log.SizeBytes(), w.model.start, w.model.end, w.model.sizeBytes())
+	}
+}
+
+func TestAgainstModel(t *testing.T) {
+	rng := seeded(t)
+	for range 8 {
+		w := walker{t: t, rng: rng, nowMs: testMs}
+		start := rng.Int64N(1000)
+		w.log = New(newPool(t, 1<<30), DefaultConfig(), start)
+		w.model = model{start: start, end: start, config: DefaultConfig()}
+		w.configure()
+		for range 1500 {
+			w.step()
+		}
+		w.log.Close()
+		w.letGo()
+	}
+}
