@@ -38,6 +38,7 @@ type Server struct {
 	slabs    *slab.Pool
 	wheel    *jobs.Wheel
 	handover *broker.Handover
+	store    *memory.Store
 	central  *central.Server
 	reactor  *reactor.Reactor
 	control  *reactor.Listener // nil: no control port
@@ -81,18 +82,21 @@ func Open(o Options) (_ *Server, err error) {
 	s.slabs = slab.NewPool(memoryOptions(s.config))
 	s.wheel = jobs.NewWheel()
 	s.handover = broker.NewHandover()
-	s.central, err = central.Open(central.Options{Store: memory.Open(memory.Options{}), Log: s.log, Policy: policy(s.config)})
+	s.store = memory.Open(memory.Options{})
+	s.central, err = central.Open(central.Options{Store: s.store, Log: s.log, Policy: policy(s.config)})
 	if err != nil {
+		s.store.Close()
 		s.wheel.Stop()
 		return nil, err
 	}
 	s.central.Subscribe(s.changed)
 	s.reactor, err = reactor.Start(reactor.Options{
 		Loops: loops(s.config), Slabs: s.slabs, Log: s.log,
-		InFlightBytesMax: s.config.QueuedMaxRequestBytes, OutboundBytesMax: s.config.ConnectionOutboundMaxBytes,
+		InFlightBytesMax: max(0, s.config.QueuedMaxRequestBytes), ConnOutboundBytesMax: s.config.ConnectionOutboundMaxBytes,
 	})
 	if err != nil {
 		s.central.Close()
+		s.store.Close()
 		s.wheel.Stop()
 		return nil, err
 	}
@@ -363,6 +367,7 @@ func (s *Server) Close() error {
 		h.close()
 	}
 	s.central.Close()
+	s.store.Close()
 	s.reactor.Close()
 	s.wheel.Stop()
 	s.handover.Close()
