@@ -4,11 +4,13 @@ import (
 	"hash/maphash"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"go.uber.org/zap"
 
+	"millrace/broker/group"
 	"millrace/broker/plog"
 	"millrace/config"
 	"millrace/jobs"
@@ -52,6 +54,7 @@ type Broker struct {
 	hosted map[metadata.TopicID][]*Partition // guarded by mu; nil where another broker leads
 
 	producerIDs producerIDs
+	groupWatch  atomic.Pointer[func(group.GroupChange)]
 	sweeper     jobs.Timer
 	closed      chan struct{}
 }
@@ -152,6 +155,7 @@ func (b *Broker) Leave(old, new *metadata.Image, deltas []metadata.Delta) {
 		if is == nil || is.ID != was.ID {
 			is = nil
 			b.deps.Handover.discard(was.ID)
+			b.topicGone(name)
 		}
 		b.leave(was, is)
 	}

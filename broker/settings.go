@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"math"
 	"strconv"
 
 	"go.uber.org/zap"
@@ -44,6 +45,8 @@ func (b *Broker) settings(t *metadata.Topic) settings {
 	}
 	if t.Internal {
 		s.log.Use = slab.UseInternal
+		// Only coordinators write to it. What they accepted must find room: the members of a large group are one record.
+		s.log.MaxMessageBytes = math.MaxInt32
 	}
 	return s
 }

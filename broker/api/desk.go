@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
@@ -46,14 +47,17 @@ type Slot interface {
 type Session struct {
 	Local, Remote netip.AddrPort
 
+	id    uint64     // no other session of the process has it
 	fetch *fetchCall // kept for the next fetch: a connection has one at a time
 }
 
 // Open begins a session. local is the address by which the client reached us: where no address is advertised, it is
 // what the client is told.
 func (d *Desk) Open(local, remote netip.AddrPort) *Session {
-	return &Session{Local: local, Remote: remote}
+	return &Session{Local: local, Remote: remote, id: sessions.Add(1)}
 }
+
+var sessions atomic.Uint64
 
 // Close ends a session: a fetch that waits is told, so that nothing is kept for a dead peer.
 func (d *Desk) Close(s *Session) {
@@ -136,6 +140,16 @@ func on[R kmsg.Request](f func(*call, R)) handler {
 var handlers = map[int16]handler{
 	kmsg.ListOffsets.Int16():      on((*call).listOffsets),
 	kmsg.Metadata.Int16():         on((*call).metadata),
+	kmsg.OffsetCommit.Int16():     on((*call).offsetCommit),
+	kmsg.OffsetFetch.Int16():      on((*call).offsetFetch),
+	kmsg.FindCoordinator.Int16():  on((*call).findCoordinator),
+	kmsg.JoinGroup.Int16():        on((*call).joinGroup),
+	kmsg.Heartbeat.Int16():        on((*call).heartbeat),
+	kmsg.LeaveGroup.Int16():       on((*call).leaveGroup),
+	kmsg.SyncGroup.Int16():        on((*call).syncGroup),
+	kmsg.DescribeGroups.Int16():   on((*call).describeGroups),
+	kmsg.ListGroups.Int16():       on((*call).listGroups),
+	kmsg.DeleteGroups.Int16():     on((*call).deleteGroups),
 	kmsg.ApiVersions.Int16():      on((*call).apiVersions),
 	kmsg.CreateTopics.Int16():     on((*call).createTopics),
 	kmsg.DeleteTopics.Int16():     on((*call).deleteTopics),

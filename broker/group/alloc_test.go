@@ -13,7 +13,7 @@ func stableGroup(tb testing.TB, n int) (*Machine, []string) {
 	var ids []string
 	for range n {
 		m.Step(&Join{GroupID: "g", ClientID: "c", SessionTimeoutMs: 10_000, RebalanceTimeoutMs: 60_000, ProtocolType: "consumer",
-			Protocols: protocols, NewMemberUUID: string(rune('a' + len(ids)%26)) + string(rune('0'+len(ids)/26))})
+			Protocols: protocols, NewMemberUUID: string(rune('a'+len(ids)%26)) + string(rune('0'+len(ids)/26))})
 		ids = append(ids, m.groups["g"].members[len(ids)].id)
 	}
 	m.Step(&Tick{Head{NowMs: 3_000}})

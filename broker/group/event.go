@@ -1,7 +1,11 @@
 package group
 
 // Event is something that happened to a coordinator. Step takes pointers to the structs of this file and nothing else.
-type Event interface{ head() *Head }
+type Event interface {
+	// Stamp sets the event's Head.
+	Stamp(nowMs int64, token any)
+	head() *Head
+}
 
 // Head is what every event carries.
 type Head struct {
@@ -10,6 +14,9 @@ type Head struct {
 	// Token comes back in the Reply. The machine never looks at it. Events that are no requests (Tick, Persisted, …) need none.
 	Token any
 }
+
+// Stamp sets both.
+func (h *Head) Stamp(nowMs int64, token any) { h.NowMs, h.Token = nowMs, token }
 
 func (h *Head) head() *Head { return h }
 

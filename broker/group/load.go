@@ -1,5 +1,10 @@
 package group
 
+import (
+	"maps"
+	"slices"
+)
+
 // Load replays one record of the partition's log into a machine that has not been stepped yet, in the order of the log; a nil
 // value is a tombstone. ErrUnknownRecord and ErrCorruptRecord tell what was skipped; the machine is then as before. The bytes
 // are copied.
@@ -131,6 +136,17 @@ func (m *Machine) Snapshot(yield func(Record) bool) {
 // emptied is the group as if all its members had left.
 func (g *Group) emptied() *Group {
 	return &Group{id: g.id, generation: g.generation, protocolType: g.protocolType, sinceMs: g.sinceMs}
+}
+
+// Topics are the topics that have a committed offset, each once, in no order.
+func (m *Machine) Topics() []string {
+	topics := map[string]bool{}
+	for _, g := range m.groups {
+		for topic := range g.offsets {
+			topics[topic] = true
+		}
+	}
+	return slices.Collect(maps.Keys(topics))
 }
 
 // Idle tells whether no records are on their way.

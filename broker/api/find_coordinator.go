@@ -1,0 +1,55 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"millrace/metadata"
+	"millrace/protocol"
+)
+
+// FindCoordinator, key 10, versions 0–6 (KIP-98, KIP-699, KIP-890, KIP-932).
+//
+// The first question creates __consumer_offsets and is answered when it is there; Apache Kafka answers with
+// COORDINATOR_NOT_AVAILABLE meanwhile, and clients wait before they ask again. Only groups have coordinators as yet: for
+// transactions and share groups the answer is INVALID_REQUEST, as Kafka's where they are not enabled, rather than a
+// retriable code that would keep clients asking.
+func (c *call) findCoordinator(req *kmsg.FindCoordinatorRequest) {
+	keys := req.CoordinatorKeys
+	if req.Version < 4 {
+		keys = []string{req.CoordinatorKey}
+	}
+	if req.CoordinatorType != 0 {
+		text := "this broker coordinates groups only (coordinator type 0)"
+		c.answerCoordinators(req, keys, make([]*metadata.Broker, len(keys)), protocol.InvalidRequest, text)
+		return
+	}
+	c.Broker.FindCoordinators(keys, func(found []*metadata.Broker, err error) {
+		if err != nil {
+			found = make([]*metadata.Broker, len(keys))
+		}
+		c.answerCoordinators(req, keys, found, protocol.CoordinatorNotAvailable, "the coordinator is not available")
+	})
+}
+
+// answerCoordinators answers with a broker for each key, or with the error where there is none.
+func (c *call) answerCoordinators(req *kmsg.FindCoordinatorRequest, keys []string, found []*metadata.Broker,
+	code protocol.Code, text string) {
+	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+	for i, key := range keys {
+		rc := kmsg.NewFindCoordinatorResponseCoordinator()
+		rc.Key, rc.NodeID, rc.Port = key, -1, -1
+		if b := found[i]; b != nil {
+			rc.NodeID = b.ID
+			rc.Host, rc.Port = c.endpoint(b)
+		} else {
+			rc.ErrorCode, rc.ErrorMessage = int16(code), &text
+		}
+		resp.Coordinators = append(resp.Coordinators, rc)
+	}
+	if req.Version < 4 {
+		only := resp.Coordinators[0]
+		resp.NodeID, resp.Host, resp.Port = only.NodeID, only.Host, only.Port
+		resp.ErrorCode, resp.ErrorMessage = only.ErrorCode, only.ErrorMessage
+	}
+	c.answer(resp)
+}

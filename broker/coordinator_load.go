@@ -1,0 +1,107 @@
+package broker
+
+import (
+	"go.uber.org/zap"
+
+	"millrace/broker/group"
+	"millrace/protocol/record"
+)
+
+// loadBytesMax is how much of a log a coordinator replays before it lets its worker do something else.
+const loadBytesMax = 1 << 20
+
+// load replays the partition's log into a new machine. Until it is through, requests are told to try again.
+func (c *Coordinator) load() {
+	p := c.partition
+	m := group.New(groupConfig(p.broker.deps.Config))
+	if p.log.EndOffset() == p.log.StartOffset() {
+		c.loaded(m)
+		return
+	}
+	c.replay(m, p.log.StartOffset())
+}
+
+// replay takes the next part of the log. Nothing is appended meanwhile: only this coordinator writes to the log.
+func (c *Coordinator) replay(m *group.Machine, from int64) {
+	if c.closed {
+		return
+	}
+	p := c.partition
+	var scratch record.Scratch
+	bytes := 0
+	for b := range p.log.Batches(from, p.log.EndOffset()) {
+		if bytes > loadBytesMax {
+			from = b.BaseOffset()
+			p.worker.DoDeferred(func() { c.replay(m, from) })
+			return
+		}
+		bytes += b.SizeBytes()
+		if err := b.Each(&scratch, func(r record.Record) error {
+			if err := m.Load(r.Key, r.Value); err != nil {
+				p.broker.deps.Log.Warn("a record of __consumer_offsets was skipped", zap.Int32("partition", p.Index),
+					zap.Int64("offset", b.BaseOffset()+int64(r.OffsetDelta)), zap.Error(err))
+			}
+			return nil
+		}); err != nil {
+			p.broker.deps.Log.Error("a batch of __consumer_offsets can't be read", zap.Int32("partition", p.Index),
+				zap.Int64("offset", b.BaseOffset()), zap.Error(err))
+		}
+	}
+	c.loaded(m)
+}
+
+// loaded puts the machine to work. Offsets of topics that were deleted while nobody coordinated are dropped now.
+func (c *Coordinator) loaded(m *group.Machine) {
+	p := c.partition
+	c.machine = m
+	c.compactAt = max(compactBytesMin, 2*p.log.SizeBytes())
+	if n := m.Groups(); n > 0 {
+		p.broker.deps.Log.Info("group coordinator loaded", zap.Int32("partition", p.Index), zap.Int("groups", n))
+	}
+	c.step(&group.Loaded{}, nil)
+	image := p.broker.deps.Cluster.Image()
+	for _, topic := range m.Topics() {
+		if image.Topic(topic) == nil {
+			c.gone = append(c.gone, topic)
+		}
+	}
+	for _, topic := range c.gone {
+		c.step(&group.TopicDeleted{Topic: topic}, nil)
+	}
+	c.gone = nil
+}
+
+// compactBytesMin is the size below which a log is not worth the work.
+const compactBytesMin = 512 << 10
+
+// compact replaces the log by what the machine says is its content, when it is twice as large as after the last time. So
+// the log stays small although its topic is compacted in name only as yet. Whoever reads __consumer_offsets and lags behind finds its start moved, as with any retention.
+func (c *Coordinator) compact() {
+	p := c.partition
+	if c.closed || p.log.SizeBytes() < c.compactAt || len(c.writes) > 0 || !c.machine.Idle() {
+		return
+	}
+	start := p.log.EndOffset()
+	var records []group.Record
+	bytes := 0
+	flush := func() bool {
+		if err := c.write(records); err != nil {
+			return false
+		}
+		records, bytes = records[:0], 0
+		return true
+	}
+	for r := range c.machine.Snapshot {
+		records = append(records, r)
+		if bytes += len(r.Key) + len(r.Value); bytes >= batchBytesMax && !flush() {
+			break
+		}
+	}
+	if flush() {
+		if err := p.log.DeleteRecords(min(start, p.highWatermark())); err == nil {
+			p.publish()
+			p.waiters.wakeAll()
+		}
+	}
+	c.compactAt = max(compactBytesMin, 2*p.log.SizeBytes())
+}
