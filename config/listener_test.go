@@ -78,7 +78,7 @@ func TestListenersOfAConfig(t *testing.T) {
 		name, file string
 		want       string // listeners ; advertised, or the problem
 	}{
-		{"default", "", "PLAINTEXT://:9092 ;"},
+		{"default", "", "PLAINTEXT://127.0.0.1:9092 ;"},
 		{"none: brokers come by command", "listeners=", " ;"},
 		{"only advertised", "advertised.listeners=PLAINTEXT://example.com:19092", "PLAINTEXT://:19092 ; PLAINTEXT://example.com:19092"},
 		{"advertised without a host", "listeners=PLAINTEXT://[::]:9092\nadvertised.listeners=PLAINTEXT://:9092", "PLAINTEXT://[::]:9092 ; PLAINTEXT://:9092"},
@@ -88,7 +88,7 @@ func TestListenersOfAConfig(t *testing.T) {
 		{"controllers only", "listeners=CONTROLLER://:2", "expected a listener for clients"},
 		{"meta-address", "advertised.listeners=PLAINTEXT://0.0.0.0:9092", "no client can connect to 0.0.0.0"},
 		{"meta-address, IPv6", "advertised.listeners=PLAINTEXT://[::]:9092", "no client can connect to ::"},
-		{"meta-address, mapped", "advertised.listeners=PLAINTEXT://[::ffff:0.0.0.0]:9092", "no client can connect to ::ffff:0.0.0.0"},
+		{"meta-address, mapped", "listeners=PLAINTEXT://:9092\nadvertised.listeners=PLAINTEXT://[::ffff:0.0.0.0]:9092", "no client can connect to ::ffff:0.0.0.0"},
 		{"advertised name unknown", "listeners=PLAINTEXT://:1\nadvertised.listeners=SSL://a:1", "expected a name that stands in listeners, SSL doesn't"},
 		{"TLS", "listeners=SSL://:1", "SSL is SSL, expected PLAINTEXT"},
 		{"not in the map", "listeners=HOST://:1", "expected a security protocol for the listener HOST"},

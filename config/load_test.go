@@ -223,3 +223,31 @@ log.retention.check.interval.ms=300000
 		t.Errorf("%+v", c)
 	}
 }
+
+// The sample that is installed says the truth: it loads without a word, and each line that is commented out is the default.
+func TestSample(t *testing.T) {
+	text, err := os.ReadFile("../deploy/server.properties")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, r, problem := load(t, string(text), nil)
+	if problem != "" || len(r.Warnings)+len(r.Ignored) > 0 {
+		t.Error(problem, r)
+	}
+	samples := 0
+	for line := range strings.Lines(string(text)) {
+		setting, commented := strings.CutPrefix(strings.TrimSpace(line), "#")
+		name, value, found := strings.Cut(setting, "=")
+		if !commented || !found || strings.Contains(name, " ") {
+			continue
+		}
+		samples++
+		e, ok := Default().Describe(name)
+		if !ok || shown(e.Value) != value && name != "advertised.listeners" {
+			t.Errorf("%s: the default is %s", setting, shown(e.Value))
+		}
+	}
+	if samples < 15 {
+		t.Errorf("%d settings found", samples)
+	}
+}

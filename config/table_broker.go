@@ -1,7 +1,8 @@
 package config
 
 // brokerTable is the one place that knows the broker configs; names, types, defaults and update modes are those of
-// Kafka 4.x (its page "Broker Configs"), apart from group.initial.rebalance.delay.ms and the names of our own at the end.
+// Kafka 4.x (its page "Broker Configs"), apart from listeners, group.initial.rebalance.delay.ms
+// and the names of our own at the end.
 var brokerTable = []Key{
 	{section: "The broker and its listeners", Name: "node.id", Type: Int, Default: "-1", rule: atLeast(-1), field: func(c *Config) any { return &c.NodeID },
 		Doc: "The id of the broker that the listeners belong to. -1: the central server issues the next free one, starting at 1."},
@@ -9,8 +10,8 @@ var brokerTable = []Key{
 		Doc: "The old name of node.id; used if node.id isn't set."},
 	{Name: "broker.rack", Type: String, Null: true, field: func(c *Config) any { return &c.Rack },
 		Doc: "The rack that clients are told the broker is in."},
-	{Name: "listeners", Type: List, Default: "PLAINTEXT://:9092", Update: PerBroker, field: func(c *Config) any { return &c.listeners },
-		Doc: "Where the broker listens: NAME://host:port, separated by commas. No host: every interface, IPv4 and IPv6. IPv6 addresses stand in brackets: PLAINTEXT://[::1]:9092. Port 0: any free port. Listeners named in controller.listener.names are left out. Not set, but advertised.listeners is: every interface, with the advertised names and ports."},
+	{Name: "listeners", Type: List, Default: "PLAINTEXT://127.0.0.1:9092", Update: PerBroker, field: func(c *Config) any { return &c.listeners },
+		Doc: "Where the broker listens: NAME://host:port, separated by commas. No host: every interface, IPv4 and IPv6. IPv6 addresses stand in brackets: PLAINTEXT://[::1]:9092. Port 0: any free port. Kafka's default is every interface; there is no authentication yet, so ours is this machine. Listeners named in controller.listener.names are left out. Not set, but advertised.listeners is: every interface, with the advertised names and ports."},
 	{Name: "advertised.listeners", Type: List, Null: true, field: func(c *Config) any { return &c.advertised },
 		Doc: "The addresses that clients are told, NAME://host:port, each name one of listeners. Not set, or without a host: clients are told the address by which they reached the broker. 0.0.0.0 and [::] are refused, since nobody can connect to them."},
 	{Name: "listener.security.protocol.map", Type: String, Default: "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", Update: PerBroker, field: func(c *Config) any { return &c.protocolMap },
