@@ -97,19 +97,11 @@ const (
 	Failure              // ends an answer; the command failed
 )
 
-// Classify looks at one line of an answer, without its line end.
-func Classify(e Encoding, line []byte) State {
-	if e == JSON {
-		var end struct {
-			OK *bool `json:"ok"`
-		}
-		if !bytes.Contains(line, []byte(`"ok":`)) || json.Unmarshal(line, &end) != nil || end.OK == nil {
-			return Body
-		}
-		if *end.OK {
-			return Success
-		}
-		return Failure
+// Classify looks at one line of an answer, without its line end. The line itself tells which encoding it is in, so that a client needs to
+// remember nothing: text begins with a blank or a word, JSON with a brace.
+func Classify(line []byte) State {
+	if bytes.HasPrefix(line, []byte("{")) {
+		return classifyJSON(line)
 	}
 	word, _, _ := bytes.Cut(line, []byte(" "))
 	switch string(word) {
@@ -121,6 +113,20 @@ func Classify(e Encoding, line []byte) State {
 		return Part
 	}
 	return Body
+}
+
+func classifyJSON(line []byte) State {
+	var end struct {
+		OK *bool `json:"ok"`
+	}
+	// Most lines are rows, and rows have no such member: they needn't be parsed.
+	if !bytes.Contains(line, []byte(`"ok":`)) || json.Unmarshal(line, &end) != nil || end.OK == nil {
+		return Body
+	}
+	if *end.OK {
+		return Success
+	}
+	return Failure
 }
 
 // printer collects lines; tables are aligned each for itself.

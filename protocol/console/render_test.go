@@ -93,7 +93,7 @@ func TestFraming(t *testing.T) {
 			t.Errorf("%q doesn't end its line", answer)
 		}
 		for line := range bytes.Lines(answer) {
-			s = append(s, Classify(e, bytes.TrimSuffix(line, []byte("\n"))))
+			s = append(s, Classify(bytes.TrimSuffix(line, []byte("\n"))))
 			if e == JSON && !json.Valid(line) {
 				t.Errorf("%s is no JSON", line)
 			}
