@@ -7,35 +7,35 @@ import "errors"
 var (
 	// ErrCoordinatorNotAvailable (15): the group can't be served now, ask for the coordinator again. Also: the records were not
 	// durable in time.
-	ErrCoordinatorNotAvailable = errors.New("group: coordinator not available")
+	ErrCoordinatorNotAvailable = errors.New("coordinator not available")
 	// ErrNotCoordinator (16): this partition is led elsewhere.
-	ErrNotCoordinator = errors.New("group: not the coordinator")
+	ErrNotCoordinator = errors.New("not the coordinator")
 	// ErrLoading (14): the log is still being replayed. Given by the driver, not by the machine.
-	ErrLoading = errors.New("group: coordinator load in progress")
+	ErrLoading = errors.New("coordinator load in progress")
 	// ErrInvalidGroupID (24): membership needs a group id that is not empty.
-	ErrInvalidGroupID = errors.New("group: invalid group id")
+	ErrInvalidGroupID = errors.New("invalid group id")
 	// ErrIllegalGeneration (22): the request is of another generation of the group.
-	ErrIllegalGeneration = errors.New("group: illegal generation")
+	ErrIllegalGeneration = errors.New("illegal generation")
 	// ErrInconsistentProtocol (23): no protocol that all members have in common, or another protocol type.
-	ErrInconsistentProtocol = errors.New("group: inconsistent group protocol")
+	ErrInconsistentProtocol = errors.New("inconsistent group protocol")
 	// ErrUnknownMemberID (25): no such member; it joins anew with an empty id.
-	ErrUnknownMemberID = errors.New("group: unknown member id")
+	ErrUnknownMemberID = errors.New("unknown member id")
 	// ErrInvalidSessionTimeout (26): outside group.min.session.timeout.ms … group.max.session.timeout.ms.
-	ErrInvalidSessionTimeout = errors.New("group: invalid session timeout")
+	ErrInvalidSessionTimeout = errors.New("invalid session timeout")
 	// ErrRebalanceInProgress (27): the member must join again.
-	ErrRebalanceInProgress = errors.New("group: rebalance in progress")
+	ErrRebalanceInProgress = errors.New("rebalance in progress")
 	// ErrMemberIDRequired (79, KIP-394): join again with the id in the answer.
-	ErrMemberIDRequired = errors.New("group: member id required")
+	ErrMemberIDRequired = errors.New("member id required")
 	// ErrGroupMaxSize (81, KIP-389): group.max.size members are there already.
-	ErrGroupMaxSize = errors.New("group: max size reached")
+	ErrGroupMaxSize = errors.New("max size reached")
 	// ErrFencedInstanceID (82, KIP-345): another member took this group.instance.id over.
-	ErrFencedInstanceID = errors.New("group: fenced instance id")
+	ErrFencedInstanceID = errors.New("fenced instance id")
 	// ErrNonEmptyGroup (68): the group still has members.
-	ErrNonEmptyGroup = errors.New("group: group is not empty")
+	ErrNonEmptyGroup = errors.New("group is not empty")
 	// ErrGroupNotFound (69): no such group.
-	ErrGroupNotFound = errors.New("group: group id not found")
+	ErrGroupNotFound = errors.New("group id not found")
 	// ErrOffsetMetadataTooLarge (12): the text of a commit is longer than offset.metadata.max.bytes.
-	ErrOffsetMetadataTooLarge = errors.New("group: offset metadata too large")
+	ErrOffsetMetadataTooLarge = errors.New("offset metadata too large")
 	// ErrUnknownServerError (-1): for the driver, where Kafka too has nothing better to say (a record too large for the log).
-	ErrUnknownServerError = errors.New("group: unknown server error")
+	ErrUnknownServerError = errors.New("unknown server error")
 )

@@ -26,10 +26,10 @@ const (
 )
 
 // ErrUnknownRecord is a record that is not of the classic protocol, such as those of KIP-848 groups. It can be skipped.
-var ErrUnknownRecord = errors.New("group: unknown kind of record")
+var ErrUnknownRecord = errors.New("unknown kind of record")
 
 // ErrCorruptRecord is a record that can't be read.
-var ErrCorruptRecord = errors.New("group: corrupt record")
+var ErrCorruptRecord = errors.New("corrupt record")
 
 func offsetRecord(groupID string, w offsetWrite) Record {
 	b := make([]byte, 0, 10+len(groupID)+len(w.topic)+28+len(w.value.metadata))
