@@ -111,7 +111,7 @@ func (l *levels) pop(now int64) *Timer {
 	}
 }
 
-// next returns the tick at which there is something to do, or never.
+// nextTurn returns the tick at which there is something to do, or never.
 func (l *levels) nextTurn() int64 {
 	_, _, start, _ := l.first()
 	return start
