@@ -16,6 +16,7 @@ import (
 
 	"millrace/broker"
 	"millrace/broker/api"
+	front "millrace/broker/console"
 	"millrace/config"
 	"millrace/jobs"
 	"millrace/metadata"
@@ -41,7 +42,7 @@ type Server struct {
 	store    *memory.Store
 	central  *central.Server
 	reactor  *reactor.Reactor
-	control  *reactor.Listener // nil: no control port
+	control  control
 	trimmer  jobs.Timer
 
 	mu      sync.RWMutex
@@ -70,7 +71,7 @@ var ErrClosed = errors.New("the server is closed")
 // ErrUnknownBroker: this process has no broker of that id.
 var ErrUnknownBroker = errors.New("no broker of that id")
 
-// Open starts a server without brokers. If config names a control listener, it is opened too.
+// Open starts a server without brokers and with its control port closed.
 func Open(o Options) (_ *Server, err error) {
 	s := &Server{config: o.Config, log: o.Log, hosts: map[int32]*host{}, pending: map[string]*host{}}
 	if s.config == nil {
@@ -100,6 +101,8 @@ func Open(o Options) (_ *Server, err error) {
 		s.wheel.Stop()
 		return nil, err
 	}
+	s.control.began = time.Now()
+	s.control.desk = front.NewDesk(front.Deps{Host: frontHost{s}, Cluster: s.central, Config: s.config})
 	s.trimmer.Init(s.trim)
 	s.wheel.Schedule(&s.trimmer, s.trimEvery())
 	return s, nil
@@ -261,6 +264,7 @@ func (s *Server) admit(registered *metadata.Broker) {
 		Cluster: s.central, Config: s.config, Slabs: s.slabs, Wheel: s.wheel, Handover: s.handover,
 		Log: s.log.With(zap.Int32("broker", registered.ID)), Now: time.Now,
 	})
+	s.watchGroups(h.broker)
 	h.handler.desk.Store(api.NewDesk(api.Deps{
 		Broker: h.broker, Cluster: s.central, Config: s.config, Log: s.log,
 	}))
@@ -360,9 +364,7 @@ func (s *Server) Close() error {
 	hosts := s.hosts
 	s.hosts = map[int32]*host{}
 	s.mu.Unlock()
-	if s.control != nil {
-		s.control.Close()
-	}
+	s.closeControl()
 	for _, h := range hosts {
 		h.close()
 	}

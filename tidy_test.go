@@ -46,7 +46,7 @@ var imports = map[string][]string{
 		"broker/group", "broker/plog", "jobs"},
 	"reactor": {"slab", "jobs", "protocol"},
 	"": {"slab", "jobs", "protocol", "metadata", "metadata/central", "metadata/memory", "config",
-		"broker", "broker/api", "broker/console", "reactor"},
+		"broker", "broker/api", "broker/console", "broker/group", "protocol/console", "reactor"},
 	"cmd/millrace": {"", "config", "protocol/console", "protocol/kafka"},
 	"examples/go":  {},
 }
