@@ -7,12 +7,15 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"millrace"
 )
 
 // version is set by the build.
 var version = "dev"
 
 func main() {
+	millrace.Version = version
 	root := &cobra.Command{
 		Use:           "millrace",
 		Short:         "An event broker that speaks Kafka's protocol and keeps everything in RAM",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -140,4 +139,3 @@ func newLogger(cfg *config.Config) (*zap.Logger, error) {
 	}
 	return z.Build()
 }
-
