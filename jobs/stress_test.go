@@ -114,7 +114,7 @@ func TestOperationsHop(t *testing.T) {
 
 // TestStopWhilePosting sees that exactly the accepted tasks run, and none after Stop.
 func TestStopWhilePosting(t *testing.T) {
-	for range 300 {
+	for range 100 {
 		e := NewExecutor(ExecutorOptions{Budget: 1})
 		var accepted, ran atomic.Int64
 		var over atomic.Bool

@@ -3,6 +3,7 @@ package slab
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -190,6 +191,18 @@ func TestRefusedIsNotCharged(t *testing.T) {
 	want := Stats{LimitBytes: 3 * mib, Refused: 2}
 	if got := p.Stats(); got != want {
 		t.Fatalf("%+v, want %+v", got, want)
+	}
+}
+
+// TestSystemRefuses asks for more than there is address space.
+func TestSystemRefuses(t *testing.T) {
+	p := newPool(t, Options{LimitBytes: 1 << 60})
+	s, err := p.Get(1<<55, UseRecords)
+	if s != nil || !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOMEM) {
+		t.Fatalf("Get(1<<55) = %v, %v", s, err)
+	}
+	if st := p.Stats(); st.UsedTotal() != 0 || st.MappedBytes != 0 || st.Refused != 1 {
+		t.Fatalf("%+v", st)
 	}
 }
 
