@@ -280,5 +280,5 @@ func find(img *metadata.Image, ref metadata.TopicRef) (*metadata.Topic, error) {
 }
 
 func errUnknownTopic(name string) error {
-	return metadata.Errorf(metadata.ErrUnknownTopic, "There is no topic '%s'.", name)
+	return metadata.Errorf(metadata.ErrUnknownTopic, "There is no topic %q.", name)
 }
