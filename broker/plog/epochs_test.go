@@ -54,6 +54,11 @@ func TestEpochs(t *testing.T) {
 	ask("deleted to 2", 2, epochEnd{2, 2})
 	ask("deleted to 2", 5, epochEnd{5, 3})
 	at("deleted to 2", 1, -1)
+	if err := l.DeleteRecords(3); err != nil {
+		t.Fatal(err)
+	}
+	ask("deleted to an epoch's start", 5, epochEnd{5, 3})
+	ask("deleted to an epoch's start", 6, epochEnd{6, 3})
 	if err := l.DeleteRecords(4); err != nil {
 		t.Fatal(err)
 	}

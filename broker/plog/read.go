@@ -29,10 +29,7 @@ func (l *Log) Read(from int64, maxBytes int, upTo int64, atLeastOne bool, dst []
 	segments := l.segments.live()
 	for i := find(segments, from); i < len(segments); i++ {
 		s := &segments[i]
-		at, to := s.locate(from), s.used
-		if upTo < s.end {
-			to = s.locate(upTo)
-		}
+		at, to := s.locate(from), s.locate(upTo)
 		limited := to-at > maxBytes-bytes
 		if limited {
 			to = s.cut(at, at+maxBytes-bytes)
@@ -46,24 +43,21 @@ func (l *Log) Read(from int64, maxBytes int, upTo int64, atLeastOne bool, dst []
 		s.slab.Retain()
 		dst = append(dst, protocol.View{Bytes: s.mem[at:to:to], Slab: s.slab})
 		bytes += to - at
-		if limited || to < s.used {
+		if limited {
 			break
 		}
 	}
 	return dst, bytes, nil
 }
 
-// find returns the index of the segment that holds offset, or of the first one
-// behind it.
+// find returns the index of the segment that holds offset or the first one behind
+// it; the last one if there is none behind it.
 func find(segments []segment, offset int64) int {
-	n := len(segments)
-	if n > 0 && offset >= segments[n-1].base { // a consumer at the tail
-		if offset >= segments[n-1].end {
-			return n
-		}
-		return n - 1
+	last := len(segments) - 1
+	if last >= 0 && segments[last].base <= offset { // a consumer at the tail
+		return last
 	}
-	return sort.Search(n, func(i int) bool { return segments[i].end > offset })
+	return sort.Search(len(segments), func(i int) bool { return segments[i].end > offset })
 }
 
 // Batches walks over the batches that hold offsets in [from, upTo), oldest

@@ -82,6 +82,27 @@ func TestReadEveryOffset(t *testing.T) {
 	}
 }
 
+// Batches and index share a slab to the last byte: for each size at which a slab
+// of 64 KiB is just full with three batches and one or two entries.
+func TestFullSlabs(t *testing.T) {
+	c := DefaultConfig()
+	c.RetentionBytes = 4 * 64 << 10
+	overhead := len(sized(record.None, 20_000, testMs)) - 20_000
+	for size := 21_825; size <= 21_850; size++ {
+		l := newLog(t, c)
+		for range 20 {
+			mustAppend(t, l, sized(record.None, size-overhead, testMs), 0, testMs)
+		}
+		for from := range int64(20) {
+			b, err := read(l, from, 1, forAll, true)
+			if got := offsets(t, b); err != nil || !cmp.Equal(got, []int64{from}) {
+				t.Fatalf("batches of %d bytes, from %d: got %v, %v", size, from, got, err)
+			}
+		}
+		l.Close()
+	}
+}
+
 // Views outlive what they show.
 func TestViewsOutliveTheLog(t *testing.T) {
 	l := New(newPool(t, 1<<20), DefaultConfig(), 0)

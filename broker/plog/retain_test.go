@@ -24,6 +24,20 @@ func TestRetainByBytes(t *testing.T) {
 	}
 }
 
+// A segment goes if just retention.bytes are left then.
+func TestRetainExactBytes(t *testing.T) {
+	for _, c := range []struct{ above, wantStart int64 }{{0, 0}, {-1, 0}, {1, 4}} {
+		l := newLog(t, DefaultConfig())
+		fill(t, l, 10, 1000, testMs) // 4 in the first slab, 6 in the second
+		config := DefaultConfig()
+		config.RetentionBytes = int64(l.segments.last().used) + 1 - c.above
+		l.SetConfig(config)
+		if l.Retain(testMs, forAll); l.StartOffset() != c.wantStart {
+			t.Errorf("retention.bytes %d for %d bytes: starts at %d, want %d", config.RetentionBytes, l.SizeBytes(), l.StartOffset(), c.wantStart)
+		}
+	}
+}
+
 func TestRetainByTime(t *testing.T) {
 	c := DefaultConfig()
 	c.RetentionMs = 1000

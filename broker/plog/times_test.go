@@ -79,6 +79,41 @@ func TestOffsetOfMaxTimestamp(t *testing.T) {
 	}
 }
 
+// Through segments and index entries: each time that a record has, and those
+// between. Every other record is a step back.
+func TestOffsetForTimeInALongLog(t *testing.T) {
+	l := newLog(t, DefaultConfig())
+	for i := range int64(3000) {
+		mustAppend(t, l, sized(record.None, 500, testMs+i*10-i%2*15), 0, testMs+30_000)
+	}
+	for i := int64(0); i < 3000; i += 2 {
+		want := timeFound{i, testMs + i*10, 0, true}
+		for back := range int64(20) { // down to the record two before
+			var got timeFound
+			got.Offset, got.Ms, got.Epoch, got.Found = l.OffsetForTime(testMs+i*10-back, forAll)
+			if got != want {
+				t.Fatalf("%d: got %+v, want %+v", i*10-back, got, want)
+			}
+		}
+	}
+}
+
+// Of records with the same time in several segments the first is meant.
+func TestOffsetOfMaxTimestampInALongLog(t *testing.T) {
+	l := newLog(t, DefaultConfig())
+	for i := range int64(300) {
+		mustAppend(t, l, sized(record.None, 500, testMs+i%100), 0, testMs)
+	}
+	for _, c := range []struct{ start, upTo, want int64 }{{0, forAll, 99}, {100, 250, 199}, {100, 150, 149}, {250, forAll, 299}} {
+		if err := l.DeleteRecords(c.start); err != nil {
+			t.Fatal(err)
+		}
+		if o, _, _, found := l.OffsetOfMaxTimestamp(c.upTo); o != c.want || !found {
+			t.Errorf("[%d, %d): got %d, %v, want %d", c.start, c.upTo, o, found, c.want)
+		}
+	}
+}
+
 // A compressed batch whose header lies upwards is looked into and passed over;
 // one that can't be read answers with its first offset.
 func TestOffsetForTimeDistrustsHeaders(t *testing.T) {
