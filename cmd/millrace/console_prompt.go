@@ -29,7 +29,8 @@ func (s *session) interact(addr string) error {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			return nil
+			_, _ = s.out.WriteString("\n") // Ctrl-D leaves the shell's prompt behind ours
+			return s.out.Flush()
 		}
 		if err != nil {
 			return err
@@ -110,11 +111,13 @@ func (p *prompt) close() {
 // historyLines is how much of the history is kept.
 const historyLines = 1000
 
-// savedHistory leaves out PRODUCE: Millrace promises that no record reaches a disk, and a history file is on one.
+// savedHistory leaves out PRODUCE, and what is no command (a PRODUCE mistyped): Millrace promises that no record reaches a disk, and a
+// history file is on one.
 func savedHistory(history []string) string {
 	kept := slices.DeleteFunc(slices.Clone(history), func(line string) bool {
-		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		return word == "" || strings.EqualFold(word, "PRODUCE")
+		c, err := console.Parse([]byte(line))
+		_, produce := c.(console.Produce)
+		return err != nil || c == nil || produce
 	})
 	kept = slices.Compact(kept)
 	if len(kept) > historyLines {
