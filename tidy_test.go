@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"broker/group":        {},
 	"broker": {"slab", "jobs", "protocol", "protocol/record", "metadata", "config", "broker/plog",
 		"broker/group"},
+	"broker/brokertest": {"broker", "slab", "jobs", "metadata", "metadata/central", "metadata/memory", "config"},
 	"broker/api": {"broker", "slab", "jobs", "protocol", "protocol/kafka", "protocol/record", "metadata", "config",
 		"broker/group", "broker/plog", "metadata/controller"},
 	"broker/console": {"broker", "protocol", "protocol/console", "protocol/record", "metadata", "config",

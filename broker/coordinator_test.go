@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"millrace/broker"
+	"millrace/broker/brokertest"
 	"millrace/broker/group"
 	"millrace/metadata"
 )
@@ -64,7 +65,7 @@ func ask[R any](c *cluster, id string, e group.Event) (R, error) {
 // coordinator finds the broker that coordinates a group, as a client does.
 func (c *cluster) coordinator(id string) *broker.Broker {
 	c.Helper()
-	for _, any := range c.brokers {
+	for _, any := range c.Brokers {
 		found := make(chan *metadata.Broker, 1)
 		any.FindCoordinators([]string{id}, func(b []*metadata.Broker, err error) {
 			if err != nil {
@@ -74,7 +75,7 @@ func (c *cluster) coordinator(id string) *broker.Broker {
 			found <- b[0]
 		})
 		if b := <-found; b != nil {
-			return c.brokers[b.ID]
+			return c.Brokers[b.ID]
 		}
 		break
 	}
@@ -131,13 +132,13 @@ func TestNotTheCoordinator(t *testing.T) {
 		broker.AskCoordinator(b, "g", &group.Heartbeat{GroupID: "g", MemberID: "m"}, nil, func(_ any, err error) { done <- err })
 		return <-done
 	}
-	for id, b := range c.brokers {
+	for id, b := range c.Brokers {
 		if err := beat(b); !errors.Is(err, group.ErrNotCoordinator) {
 			t.Errorf("broker %d before there is a coordinator: %v", id, err)
 		}
 	}
 	leads := c.coordinator("g")
-	for id, b := range c.brokers {
+	for id, b := range c.Brokers {
 		want := group.ErrNotCoordinator
 		if b == leads {
 			want = group.ErrUnknownMemberID
@@ -151,7 +152,7 @@ func TestNotTheCoordinator(t *testing.T) {
 // TestCoordinatorMoves: a broker leaves, and another one goes on with its groups.
 func TestCoordinatorMoves(t *testing.T) {
 	c := newCluster(t, 2)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	j := c.member("g")
 	c.commit("simple", "t", 7)
 	if _, err := ask[*group.CommitResult](c, "g", &group.Commit{GroupID: "g", MemberID: j.MemberID, Generation: 1,
@@ -163,7 +164,7 @@ func TestCoordinatorMoves(t *testing.T) {
 	parked := start[*group.JoinResult](c, "g", second)
 
 	was := c.coordinator("g")
-	c.removeBroker(was.ID)
+	c.RemoveBroker(was.ID)
 
 	if a := <-parked; !errors.Is(a.err, group.ErrNotCoordinator) {
 		t.Errorf("the parked JoinGroup was answered with %v", a.err)
@@ -200,16 +201,16 @@ func askUntilLoaded[R any](c *cluster, id string, e func() group.Event) (r R, er
 // TestTopicDeletionDropsOffsets: a topic that is made again starts without the commits of the old one.
 func TestTopicDeletionDropsOffsets(t *testing.T) {
 	c := newCluster(t, 2)
-	c.createTopic("t", 1, nil)
-	c.createTopic("u", 1, nil)
+	c.CreateTopic("t", 1, nil)
+	c.CreateTopic("u", 1, nil)
 	for i := range 20 { // on several coordinators
 		c.commit("g"+strconv.Itoa(i), "t", 10)
 		c.commit("g"+strconv.Itoa(i), "u", 20)
 	}
-	wait(t, func(done func(error)) {
-		c.central.DeleteTopics([]metadata.TopicRef{{Name: "t"}}, func(r []metadata.DeleteResult) { done(r[0].Err) })
+	brokertest.Wait(t, func(done func(error)) {
+		c.Central.DeleteTopics([]metadata.TopicRef{{Name: "t"}}, func(r []metadata.DeleteResult) { done(r[0].Err) })
 	})
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	for i := range 20 {
 		id := "g" + strconv.Itoa(i)
 		if got := c.committed(id, "t"); got != -1 {
@@ -224,16 +225,16 @@ func TestTopicDeletionDropsOffsets(t *testing.T) {
 // TestOffsetsLogStaysSmall: the log is written anew when it has doubled, and nothing gets lost by that.
 func TestOffsetsLogStaysSmall(t *testing.T) {
 	c := newCluster(t, 2, "offsets.topic.num.partitions=1")
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	c.member("member")
 	for i := range 12_000 {
 		c.commit(fmt.Sprint("g", i%10), "t", int64(i))
 	}
-	_, p := c.leader(metadata.ConsumerOffsetsTopic, 0)
+	_, p := c.Leader(metadata.ConsumerOffsetsTopic, 0)
 	if f := p.Figures(); f.SizeBytes > 1<<20 || f.LogStartOffset == 0 || f.LogEndOffset < 12_000 {
 		t.Errorf("the log of 12,000 commits: %+v", f)
 	}
-	c.removeBroker(c.coordinator("member").ID)
+	c.RemoveBroker(c.coordinator("member").ID)
 	d, err := askUntilLoaded[*group.DescribeResult](c, "member", func() group.Event { return &group.Describe{GroupID: "member"} })
 	if err != nil || d.State != group.Stable {
 		t.Errorf("the group with a member after the move: %+v, %v", d, err)
@@ -272,13 +273,13 @@ func TestSessionEnds(t *testing.T) {
 
 func TestListGroups(t *testing.T) {
 	c := newCluster(t, 2)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	for i := range 30 {
 		c.commit("g"+strconv.Itoa(i), "t", 1)
 	}
 	c.member("stable")
 	list := func(states, types []string) (n int) {
-		for _, b := range c.brokers {
+		for _, b := range c.Brokers {
 			done := make(chan int, 1)
 			b.ListGroups(states, types, func(groups []group.ListedGroup, err error) {
 				if err != nil {
@@ -309,7 +310,7 @@ func TestListGroups(t *testing.T) {
 // TestReadyOnTheWorker: what a request checks just before it is served is checked on the coordinator's worker.
 func TestReadyOnTheWorker(t *testing.T) {
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	b := c.coordinator("g")
 	called := make(chan struct{})
 	broker.AskCoordinator(b, "g", commitEvent("g", "t", 1), func() bool { close(called); return false },

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"millrace/broker"
+	"millrace/broker/brokertest"
 	"millrace/broker/plog"
 	"millrace/metadata"
 	"millrace/protocol/record"
@@ -18,7 +19,7 @@ var plain = record.Options{}
 
 func TestProduceAndFetch(t *testing.T) {
 	c := newCluster(t, 3)
-	c.createTopic("t", 6, nil)
+	c.CreateTopic("t", 6, nil)
 	for index := range int32(6) {
 		for i := range 3 {
 			if part := c.produce("t", index, batch(t, plain, 10)); part.Err != nil || part.BaseOffset != int64(10*i) {
@@ -37,9 +38,9 @@ func TestProduceAndFetch(t *testing.T) {
 
 func TestFetchWaitsForBytes(t *testing.T) {
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	size := len(batch(t, plain, 1))
-	leader, p := c.leader("t", 0)
+	leader, p := c.Leader("t", 0)
 	done := make(chan fetched, 1)
 	startFetch(leader, p, 0, 2*size, time.Minute, done)
 	c.produce("t", 0, batch(t, plain, 1))
@@ -56,7 +57,7 @@ func TestFetchWaitsForBytes(t *testing.T) {
 
 func TestFetchEndsAtItsDeadline(t *testing.T) {
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	from := time.Now()
 	got := c.fetch("t", 0, 0, 1, 50*time.Millisecond)
 	if took := time.Since(from); got.err != nil || got.bytes != 0 || took < 50*time.Millisecond {
@@ -66,8 +67,8 @@ func TestFetchEndsAtItsDeadline(t *testing.T) {
 
 func TestFetchCancelled(t *testing.T) {
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
-	leader, p := c.leader("t", 0)
+	c.CreateTopic("t", 1, nil)
+	leader, p := c.Leader("t", 0)
 	done := make(chan fetched, 1)
 	op := startFetch(leader, p, 0, 1, time.Hour, done)
 	op.Cancel()
@@ -79,12 +80,12 @@ func TestFetchCancelled(t *testing.T) {
 // A deletion, and a move to another broker, end a fetch that waits.
 func TestFetchEndsWhenThePartitionLeaves(t *testing.T) {
 	c := newCluster(t, 2)
-	c.createTopic("t", 2, nil)
-	leader, p := c.leader("t", 0)
+	c.CreateTopic("t", 2, nil)
+	leader, p := c.Leader("t", 0)
 	done := make(chan fetched, 1)
 	startFetch(leader, p, 0, 1, time.Hour, done)
-	wait(t, func(done func(error)) {
-		c.central.DeleteTopics([]metadata.TopicRef{{Name: "t"}}, func(r []metadata.DeleteResult) { done(r[0].Err) })
+	brokertest.Wait(t, func(done func(error)) {
+		c.Central.DeleteTopics([]metadata.TopicRef{{Name: "t"}}, func(r []metadata.DeleteResult) { done(r[0].Err) })
 	})
 	if got := <-done; !errors.Is(got.err, broker.ErrNotLeader) {
 		t.Errorf("got %+v", got)
@@ -96,7 +97,7 @@ func TestFetchEndsWhenThePartitionLeaves(t *testing.T) {
 func TestFetchRacesWithProduce(t *testing.T) {
 	const partitions, readers, batches = 8, 4, 200
 	c := newCluster(t, 1, "millrace.workers=4")
-	c.createTopic("t", partitions, nil)
+	c.CreateTopic("t", partitions, nil)
 	var wait sync.WaitGroup
 	for range readers {
 		for index := range int32(partitions) {
@@ -129,7 +130,7 @@ func TestIdempotentProducer(t *testing.T) {
 		return record.Options{Idempotent: true, ProducerID: 7, ProducerEpoch: epoch, BaseSequence: sequence}
 	}
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	for _, step := range []struct {
 		name  string
 		batch record.Options
@@ -157,7 +158,7 @@ func TestIdempotentProducer(t *testing.T) {
 
 func TestSequenceWraps(t *testing.T) {
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
+	c.CreateTopic("t", 1, nil)
 	for _, sequence := range []int32{1<<31 - 5, 5} {
 		b := batch(t, record.Options{Idempotent: true, ProducerID: 1, BaseSequence: sequence}, 10)
 		if part := c.produce("t", 0, b); part.Err != nil {
@@ -169,8 +170,8 @@ func TestSequenceWraps(t *testing.T) {
 func TestMinInsyncReplicas(t *testing.T) {
 	two := "2"
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, map[string]*string{"min.insync.replicas": &two})
-	leader, p := c.leader("t", 0)
+	c.CreateTopic("t", 1, map[string]*string{"min.insync.replicas": &two})
+	leader, p := c.Leader("t", 0)
 	for acks, want := range map[int16]error{broker.AcksAll: broker.ErrNotEnoughReplicas, 1: nil} {
 		done := make(chan error, 1)
 		op := &broker.Produce{Acks: acks, Parts: []broker.AppendPart{{Partition: p, Batch: batch(t, plain, 1)}},
@@ -184,8 +185,8 @@ func TestMinInsyncReplicas(t *testing.T) {
 
 func TestListOffsets(t *testing.T) {
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
-	leader, p := c.leader("t", 0)
+	c.CreateTopic("t", 1, nil)
+	leader, p := c.Leader("t", 0)
 	ask := func(timestampMs int64) broker.OffsetQuery {
 		q := []broker.OffsetQuery{{Partition: p, TimestampMs: timestampMs, LeaderEpoch: -1}}
 		done := make(chan struct{})
@@ -215,8 +216,8 @@ func TestListOffsets(t *testing.T) {
 func TestDeleteRecords(t *testing.T) {
 	compact := "compact"
 	c := newCluster(t, 1)
-	c.createTopic("t", 1, nil)
-	c.createTopic("compacted", 1, map[string]*string{"cleanup.policy": &compact})
+	c.CreateTopic("t", 1, nil)
+	c.CreateTopic("compacted", 1, map[string]*string{"cleanup.policy": &compact})
 	c.produce("t", 0, batch(t, plain, 10))
 	for _, step := range []struct {
 		topic  string
@@ -230,7 +231,7 @@ func TestDeleteRecords(t *testing.T) {
 		{"t", -1, 10, nil},
 		{"compacted", -1, -1, broker.ErrPolicyViolation},
 	} {
-		leader, p := c.leader(step.topic, 0)
+		leader, p := c.Leader(step.topic, 0)
 		r := []broker.DeleteRecords{{Partition: p, Before: step.before}}
 		done := make(chan struct{})
 		leader.DeleteRecords(r, func() { close(done) })
@@ -244,12 +245,12 @@ func TestDeleteRecords(t *testing.T) {
 // A removed broker's partitions go on elsewhere, with their records, their producers and a higher epoch.
 func TestRemoveBrokerHandsPartitionsOver(t *testing.T) {
 	c := newCluster(t, 3)
-	c.createTopic("t", 6, nil)
+	c.CreateTopic("t", 6, nil)
 	idempotent := record.Options{Idempotent: true, ProducerID: 9, BaseSequence: 0}
 	for index := range int32(6) {
 		c.produce("t", index, batch(t, idempotent, 5))
 	}
-	c.removeBroker(2)
+	c.RemoveBroker(2)
 	for index := range int32(6) {
 		if got := c.fetch("t", index, 0, 1, time.Second); got.err != nil || len(got.values) != 5 {
 			t.Errorf("partition %d after the move: %+v", index, got)
@@ -265,9 +266,9 @@ func TestRemoveBrokerHandsPartitionsOver(t *testing.T) {
 
 func TestLeadersRoundRobin(t *testing.T) {
 	c := newCluster(t, 3)
-	c.createTopic("t", 6, nil)
+	c.CreateTopic("t", 6, nil)
 	led := map[int32]int{}
-	for _, p := range c.central.Image().Topic("t").Partitions {
+	for _, p := range c.Central.Image().Topic("t").Partitions {
 		led[p.Leader]++
 	}
 	for id, n := range led {
@@ -283,7 +284,7 @@ func TestProducerIDsAreUnique(t *testing.T) {
 	var mu sync.Mutex
 	var ids []int64
 	var all sync.WaitGroup
-	for _, b := range c.brokers {
+	for _, b := range c.Brokers {
 		for range each {
 			all.Add(1)
 			b.NextProducerID(func(id int64, err error) {

@@ -1,0 +1,137 @@
+package brokertest
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"millrace/broker"
+	"millrace/config"
+	"millrace/jobs"
+	"millrace/metadata"
+	"millrace/metadata/central"
+	"millrace/metadata/memory"
+	"millrace/slab"
+)
+
+// Cluster is a central server with brokers and no sockets.
+type Cluster struct {
+	testing.TB
+	Central *central.Server
+	Deps    broker.Deps
+	Brokers map[int32]*broker.Broker
+	store   *memory.Store
+}
+
+// New starts a cluster of brokers 1 … n, with settings as name=value.
+func New(t testing.TB, brokers int, set ...string) *Cluster {
+	t.Helper()
+	cfg, _, err := config.Load(config.Input{Overrides: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{TB: t, Brokers: map[int32]*broker.Broker{}, store: memory.Open(memory.Options{})}
+	c.Central, err = central.Open(central.Options{Store: c.store, Policy: central.Policy{
+		NumPartitions: cfg.NumPartitions, ReplicationFactor: cfg.DefaultReplicationFactor,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Deps = broker.Deps{Cluster: c.Central, Config: cfg, Slabs: slab.NewPool(slab.Options{LimitBytes: 64 << 20}),
+		Wheel: jobs.NewWheel(), Handover: broker.NewHandover(), Log: zap.NewNop(), Now: time.Now}
+	c.Central.Subscribe(c.changed)
+	for i := range brokers {
+		c.AddBroker(int32(i + 1))
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+func (c *Cluster) changed(old, new *metadata.Image, deltas []metadata.Delta) {
+	for _, d := range deltas {
+		if r, ok := d.(metadata.BrokerRegistered); ok {
+			c.Brokers[r.Broker.ID] = broker.New(r.Broker.ID, c.Deps)
+		}
+	}
+	for _, b := range c.Brokers {
+		b.Leave(old, new, deltas)
+	}
+	for _, b := range c.Brokers {
+		b.Lead(old, new, deltas)
+	}
+}
+
+func (c *Cluster) close() {
+	for _, b := range c.Brokers {
+		b.Close()
+	}
+	c.Central.Close()
+	c.store.Close()
+	c.Deps.Wheel.Stop()
+	c.Deps.Handover.Close()
+	if left := c.Deps.Slabs.Close(); left != 0 {
+		c.Errorf("%d slabs were not given back", left)
+	}
+}
+
+// AddBroker registers a broker under an id that was never used.
+func (c *Cluster) AddBroker(id int32) {
+	c.Helper()
+	spec := metadata.BrokerSpec{ID: id, Endpoints: []metadata.Endpoint{
+		{Name: "PLAINTEXT", Host: "127.0.0.1", Port: 9000 + id, SecurityProtocol: "PLAINTEXT"}}}
+	Wait(c, func(done func(error)) {
+		c.Central.RegisterBroker(spec, func(_ *metadata.Broker, err error) { done(err) })
+	})
+}
+
+// RemoveBroker takes a broker out and closes it.
+func (c *Cluster) RemoveBroker(id int32) {
+	c.Helper()
+	Wait(c, func(done func(error)) { c.Central.RemoveBroker(id, done) })
+	c.Brokers[id].Close()
+	delete(c.Brokers, id)
+}
+
+// CreateTopic makes a topic with one replica of each partition.
+func (c *Cluster) CreateTopic(name string, partitions int32, configs map[string]*string) {
+	c.Helper()
+	Wait(c, func(done func(error)) {
+		spec := metadata.TopicSpec{Name: name, Partitions: partitions, ReplicationFactor: 1, Configs: configs}
+		c.Central.CreateTopics([]metadata.TopicSpec{spec}, false, func(r []metadata.TopicResult) { done(r[0].Err) })
+	})
+}
+
+// DeleteTopic deletes a topic.
+func (c *Cluster) DeleteTopic(name string) {
+	c.Helper()
+	Wait(c, func(done func(error)) {
+		c.Central.DeleteTopics([]metadata.TopicRef{{Name: name}}, func(r []metadata.DeleteResult) { done(r[0].Err) })
+	})
+}
+
+// Leader finds who leads a partition, and the partition.
+func (c *Cluster) Leader(topic string, index int32) (*broker.Broker, *broker.Partition) {
+	c.Helper()
+	b := c.Brokers[c.Central.Image().Topic(topic).Partitions[index].Leader]
+	p, err := b.Partition(topic, index)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return b, p
+}
+
+// Wait runs an operation with a completion to its end; an error fails the test.
+func Wait(t testing.TB, start func(done func(error))) {
+	t.Helper()
+	done := make(chan error, 1)
+	start(func(err error) { done <- err })
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("no completion")
+	}
+}
