@@ -106,15 +106,18 @@ func (c *Conn) choked() bool {
 	if c.out == nil {
 		return false
 	}
-	limit := c.loop.r.o.ConnOutboundBytesMax
-	if c.loop.r.outbound.Load() >= c.loop.r.o.OutboundBytesMax {
-		limit = 1
-	}
-	if c.out.bytes < limit {
+	if !c.overfull() {
 		return false
 	}
 	c.flush()
-	return c.doomed || c.out != nil && c.out.bytes >= limit
+	return c.doomed || c.out != nil && c.overfull()
+}
+
+// overfull says that the outbox holds more than it may, or something while all of them
+// together hold more than they may. What this event has added counts already.
+func (c *Conn) overfull() bool {
+	n, o := c.out.bytes, &c.loop.r.o
+	return n >= o.ConnOutboundBytesMax || n > 0 && c.loop.r.outbound.Load()-c.accounted+n >= o.OutboundBytesMax
 }
 
 // mayStart says whether a request may start while those before it are unanswered.
@@ -148,8 +151,8 @@ func (c *Conn) append(r *Request) {
 
 // isGated says that the reactor has too many bytes in flight.
 func (l *loop) isGated() bool {
-	if l.gated && l.gateOpen.Load() {
-		l.gated = false // drain lets those go on that were stopped
+	if l.gateOpen.Load() && l.gateOpen.Swap(false) {
+		l.gated, l.reopened = false, true
 	}
 	return l.gated
 }

@@ -81,15 +81,20 @@ func describe(b []byte) string {
 			return s.name
 		}
 	}
-	if len(b) >= headBytes && binary.BigEndian.Uint16(b) == 0 && binary.BigEndian.Uint16(b[4:]) <= apiKeyMax {
-		return "a Kafka request"
-	}
 	for _, x := range b {
 		if (x < ' ' || x > '~') && x != '\r' && x != '\n' && x != '\t' {
 			return unknown
 		}
 	}
 	return "text"
+}
+
+// describeLine says what bytes that are no console line look like.
+func describeLine(b []byte) string {
+	if len(b) >= headBytes && garbage(b[:headBytes], frameBytesDefault) == "" {
+		return "a Kafka request"
+	}
+	return describe(b)
 }
 
 // httpRequestLine says whether a line is the first of an HTTP request.

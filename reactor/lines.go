@@ -23,7 +23,7 @@ func (c *Conn) cutLine(b []byte, _ *slab.Slab) int {
 		return used
 	}
 	if bytes.IndexByte(b[:end], 0) >= 0 {
-		c.doomGarbage(describe(append(p.frame, b[:end]...)), b)
+		c.doomGarbage(describeLine(append(p.frame, b[:end]...)), b)
 		return used
 	}
 	if limit := c.listener.o.FrameBytesMax; len(p.frame)+end > limit+1 { // CR
@@ -51,7 +51,7 @@ func (c *Conn) cutLine(b []byte, _ *slab.Slab) int {
 func (c *Conn) line(line []byte) {
 	switch {
 	case !c.sentAny && httpRequestLine(line):
-		c.doomGarbage(describe(line), line)
+		c.doomGarbage(describeLine(line), line)
 	case len(line) > c.listener.o.FrameBytesMax:
 		c.badLine(fmt.Sprintf("a line is at most %d bytes long", c.listener.o.FrameBytesMax))
 	case !utf8.Valid(line):

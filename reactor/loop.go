@@ -50,6 +50,7 @@ type loop struct {
 	shut     []*Conn
 	waiter   jobs.Waiter
 	gateOpen atomic.Bool // set by the waiter on any goroutine
+	reopened bool        // seen by the loop, which has yet to let those in shut go on
 
 	starved []*Conn // wait for memory; looked at by each sweep
 }
@@ -102,7 +103,9 @@ func (l *loop) leave() {
 	l.depth--
 }
 
-func (l *loop) pending() bool { return l.ready.Load() != nil || l.gateOpen.Load() }
+func (l *loop) pending() bool {
+	return l.ready.Load() != nil || l.gateOpen.Load() || l.reopened
+}
 
 // post links a connection into the list. The caller has set c.queued.
 func (l *loop) post(c *Conn) {
@@ -160,8 +163,8 @@ func (l *loop) stop() {
 // drain lets all connections go on that have become ready. They come off the stack in
 // reverse order; the first to be ready shall be the first.
 func (l *loop) drain() {
-	if l.gateOpen.Swap(false) {
-		l.gated = false
+	if l.isGated(); l.reopened {
+		l.reopened = false
 		l.resume(&l.shut)
 	}
 	var first *Conn

@@ -18,6 +18,7 @@ func TestOrder(t *testing.T) {
 				serve: func(r *Request) { requests <- r }}})
 			stop := answerShuffled(requests)
 			defer stop()
+			defer ln.Close()
 			var wg sync.WaitGroup
 			for i := range conns {
 				c := dial(t, ln)
@@ -153,6 +154,7 @@ func TestPipelining(t *testing.T) {
 				defer func() { close(work); wg.Wait() }()
 			}
 			ln := f.listen(ListenerOptions{Handler: h})
+			defer ln.Close()
 			c := dial(t, ln)
 			go func() {
 				for i := range tc.n {
