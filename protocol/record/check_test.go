@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -93,10 +94,11 @@ func TestCheckRefuses(t *testing.T) {
 			set32(atLastOffsetDelta, math.MaxInt32)(b)
 			set32(atCount, math.MinInt32)(b)
 		}), errCount},
-		"control":     {patched(good, func(b Batch) { b[atAttributes+1] |= attrControl }), errControl},
-		"no sequence": {patched(good, func(b Batch) { be.PutUint64(b[atProducerID:], 7) }), errSequence},
-		"codec 5":     {patched(good, func(b Batch) { b[atAttributes+1] |= 5 }), ErrUnsupportedCompression},
-		"codec 7":     {patched(good, func(b Batch) { b[atAttributes+1] |= 7 }), ErrUnsupportedCompression},
+		"control":           {patched(good, func(b Batch) { b[atAttributes+1] |= attrControl }), errControl},
+		"no sequence":       {patched(good, func(b Batch) { be.PutUint64(b[atProducerID:], 7) }), errSequence},
+		"no sequence, id 0": {patched(good, func(b Batch) { be.PutUint64(b[atProducerID:], 0) }), errSequence},
+		"codec 5":           {patched(good, func(b Batch) { b[atAttributes+1] |= 5 }), ErrUnsupportedCompression},
+		"codec 7":           {patched(good, func(b Batch) { b[atAttributes+1] |= 7 }), ErrUnsupportedCompression},
 		"one more claimed": {patched(good, func(b Batch) {
 			set32(atCount, 4)(b)
 			set32(atLastOffsetDelta, 3)(b)
@@ -158,6 +160,8 @@ func TestCheckRecords(t *testing.T) {
 		"size above content":       {[]byte{14, 0, 0, 0, 1, 1, 0, 0}, 1, errRecord},
 		"size above batch":         {[]byte{14, 0, 0, 0, 1, 1, 0}, 1, errRecord},
 		"size of 6 bytes":          {[]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0, 0}, 1, errRecord},
+		"key length of 6 bytes":    {[]byte{22, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 1, 0}, 1, errRecord},
+		"key longer than all":      {[]byte{12, 0, 0, 0, 6, 1, 0}, 1, errRecord},
 		"size is all there is":     {[]byte{0x8c, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}, 1, errRecord},
 		"key beyond the record":    {[]byte{12, 0, 0, 0, 8, 1, 0}, 1, errRecord},
 		"key of 2³¹−1":             {[]byte{20, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0x0f, 1, 0}, 1, errRecord},
@@ -170,9 +174,15 @@ func TestCheckRecords(t *testing.T) {
 		"time delta of 10 bytes":   {[]byte{30, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 1, 1, 0}, 1, nil},
 		"time delta of 11 bytes":   {[]byte{32, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 129, 0, 0, 1, 1, 0}, 1, errRecord},
 	} {
-		err := wrap(None, c.count, c.records).Check()
+		b := slices.Clip(wrap(None, c.count, c.records))
+		err := b.Check()
 		if !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+		// Each agrees, but for the offsets, which are none of its business.
+		err = b.Each(nil, func(Record) error { return nil })
+		if refuses := c.want != nil && c.want != errOffsetDelta; (err != nil) != refuses {
+			t.Errorf("%s: Each: %v", name, err)
 		}
 	}
 }
@@ -209,6 +219,18 @@ func TestCheckSetsMaxTimestamp(t *testing.T) {
 		b := patched(good, func(b Batch) { b.SetMaxTimestamp(7, true) })
 		if err := b.Check(); err != nil || b.MaxTimestamp() != 7 || !b.IsLogAppendTime() {
 			t.Errorf("%s: LogAppendTime: %v, max %d", codec, err, b.MaxTimestamp())
+		}
+	}
+}
+
+// A first record without a timestamp makes the base −1, and a missing
+// max_timestamp look right.
+func TestCheckBaseWithoutTimestamp(t *testing.T) {
+	for _, codec := range codecs {
+		b := build(t, Options{Codec: codec}, NoTimestamp, testMs)
+		b.SetMaxTimestamp(NoTimestamp, false)
+		if err := b.Check(); err != nil || b.MaxTimestamp() != testMs {
+			t.Errorf("%s: %v, max %d", codec, err, b.MaxTimestamp())
 		}
 	}
 }

@@ -27,7 +27,7 @@ func bounds(p []byte, i int) (body, end int, ok bool) {
 	}
 	u, body := raw32(p, i)
 	size := int(u >> 1)
-	if body < 0 || u&1 != 0 || size < minRecordBytes-1 || size > len(p)-body {
+	if body < 0 || u&1 != 0 || size > len(p)-body {
 		return 0, 0, false
 	}
 	return body, body + size, true

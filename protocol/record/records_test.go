@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/snappy/xerial"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -135,6 +137,7 @@ func TestBombs(t *testing.T) {
 	}
 	cases := map[string]Batch{
 		"snappy, claims 4 GiB":   wrap(Snappy, 1, append([]byte{0xff, 0xff, 0xff, 0xff, 0x0f}, make([]byte, 100)...)),
+		"snappy, claims 900 KB":  wrap(Snappy, 1, append([]byte{0xa0, 0xf7, 0x36}, make([]byte, 100)...)),
 		"xerial, block too long": wrap(Snappy, 1, append(append(bytes.Clone(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1, 0x7f, 0xff, 0xff, 0xff), make([]byte, 100)...)),
 		"xerial, negative block": wrap(Snappy, 1, append(append(bytes.Clone(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff), make([]byte, 100)...)),
 		"xerial, cut":            wrap(Snappy, 1, xerialMagic),
@@ -153,6 +156,32 @@ func TestBombs(t *testing.T) {
 		if cap(s.buf) > 2*limit {
 			t.Errorf("%s: %d bytes kept for a bound of %d", name, cap(s.buf), limit)
 		}
+	}
+}
+
+// A length that the bytes could not fulfil is not allocated.
+func TestClaimsAreNotAllocated(t *testing.T) {
+	b := wrap(Snappy, 1, append([]byte{0x80, 0x80, 0x80, 0x18}, make([]byte, 100)...)) // 48 MiB
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := b.Each(new(Scratch), func(Record) error { return nil })
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrInvalidRecord) || n > 1<<20 {
+		t.Errorf("%d bytes allocated, error %v", n, err)
+	}
+}
+
+// Xerial's blocks are put together in space that grows.
+func TestXerialBlocks(t *testing.T) {
+	want := make([]byte, 300_000)
+	rng := seeded(t)
+	for i := range want {
+		want[i] = byte(rng.Uint32())
+	}
+	s := new(Scratch)
+	got, err := s.records(wrap(Snappy, 1, xerial.Encode(nil, want)))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes differ from those packed, error %v", len(got), err)
 	}
 }
 
