@@ -24,6 +24,7 @@ type fetchCall struct {
 	request       kafka.FetchRequest
 	correlationID int32
 	response      kafka.FetchResponse
+	out           protocol.Reply // here, since response points to it while it writes
 }
 
 func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
@@ -67,9 +68,9 @@ func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
 // fetched is called when the fetch is through, on whichever goroutine that was.
 func fetched(op *broker.Fetch) {
 	c := op.Owner.(*fetchCall)
-	reply := protocol.NewReply()
+	c.out = protocol.NewReply()
 	w, i := &c.response, 0
-	w.Begin(&reply, c.request.Version, c.correlationID, 0, protocol.None, 0, len(c.request.Topics))
+	w.Begin(&c.out, c.request.Version, c.correlationID, 0, protocol.None, 0, len(c.request.Topics))
 	for t := range c.request.Topics {
 		topic := &c.request.Topics[t]
 		w.Topic(topic.Name, topic.ID, len(topic.Partitions))
@@ -81,9 +82,14 @@ func fetched(op *broker.Fetch) {
 	w.End(nil)
 	clear(op.Views) // the references are the reply's now
 	op.Views = op.Views[:0]
-	slot := c.slot
+	c.answer()
+}
+
+// answer lets go of the call before it is answered: once it is, the connection's next fetch may begin.
+func (c *fetchCall) answer() {
+	slot, out := c.slot, c.out
 	c.release()
-	slot.Reply(reply)
+	slot.Reply(out)
 }
 
 func (c *fetchCall) partition(index int32, part *broker.FetchPart) {
@@ -102,24 +108,22 @@ func (c *fetchCall) partition(index int32, part *broker.FetchPart) {
 }
 
 func (c *fetchCall) replyFailed(code protocol.Code) {
-	reply := protocol.NewReply()
-	c.response.Begin(&reply, c.request.Version, c.correlationID, 0, code, 0, 0)
+	c.out = protocol.NewReply()
+	c.response.Begin(&c.out, c.request.Version, c.correlationID, 0, code, 0, 0)
 	c.response.End(nil)
-	slot := c.slot
-	c.release()
-	slot.Reply(reply)
+	c.answer()
 }
 
 // fetchPartsKept is the size up to which a connection keeps the arrays of its fetches.
 const fetchPartsKept = 1024
 
-// release lets go of the request. It comes before Reply: once answered, the connection's next fetch may begin.
+// release lets go of the request.
 func (c *fetchCall) release() {
 	if cap(c.op.Parts) > fetchPartsKept {
 		c.op.Parts = nil
 	}
 	clear(c.op.Parts)
 	c.op.Parts = c.op.Parts[:0]
-	c.slot = nil
+	c.slot, c.out = nil, protocol.Reply{}
 	c.request.Reset()
 }

@@ -28,7 +28,7 @@ func commitRequest(id string, t *metadata.Topic, name string, partition int32, o
 }
 
 func TestOffsetCommit(t *testing.T) {
-	d := newGroupDesk(t, "offset.metadata.max.bytes=5")
+	d := newDesk(t, 1, "offset.metadata.max.bytes=5")
 	topic := d.topic("t", 2)
 	findCoordinator(d)
 	d.each(kmsg.OffsetCommit, func(v int16) {
@@ -75,7 +75,7 @@ func TestOffsetCommit(t *testing.T) {
 
 // TestCommitOfSeveral: what exists is committed, what does not is told, each in its place.
 func TestCommitOfSeveral(t *testing.T) {
-	d := newGroupDesk(t)
+	d := newDesk(t, 1)
 	topic := d.topic("t", 2)
 	findCoordinator(d)
 	req := commitRequest("g", nil, "u", 0, 1)
@@ -98,7 +98,7 @@ func TestCommitOfSeveral(t *testing.T) {
 }
 
 // fetchOffset asks for one offset at any version.
-func (d *groupDesk) fetchOffset(id string, topic *metadata.Topic, partition int32, v int16) kmsg.OffsetFetchResponseGroupTopicPartition {
+func (d *desk) fetchOffset(id string, topic *metadata.Topic, partition int32, v int16) kmsg.OffsetFetchResponseGroupTopicPartition {
 	d.Helper()
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Group, req.RequireStable = id, true
@@ -126,7 +126,7 @@ func (d *groupDesk) fetchOffset(id string, topic *metadata.Topic, partition int3
 }
 
 func TestOffsetFetch(t *testing.T) {
-	d := newGroupDesk(t)
+	d := newDesk(t, 1)
 	topic := d.topic("t", 2)
 	findCoordinator(d)
 	d.codeIs(ask[*kmsg.OffsetCommitResponse](d, commitRequest("g", topic, "t", 0, 7), 9).Topics[0].Partitions[0].ErrorCode,
@@ -152,7 +152,7 @@ func TestOffsetFetch(t *testing.T) {
 }
 
 // checkFetchAll: no list of topics means all of them, an empty list none.
-func (d *groupDesk) checkFetchAll(topic *metadata.Topic, v int16) {
+func (d *desk) checkFetchAll(topic *metadata.Topic, v int16) {
 	d.Helper()
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Group, req.Topics = "g", nil
@@ -177,7 +177,7 @@ func (d *groupDesk) checkFetchAll(topic *metadata.Topic, v int16) {
 }
 
 func TestDescribeListDeleteGroups(t *testing.T) {
-	d := newGroupDesk(t)
+	d := newDesk(t, 1)
 	topic := d.topic("t", 1)
 	findCoordinator(d)
 	j := d.join("stable", 9)
@@ -236,7 +236,7 @@ func TestDescribeListDeleteGroups(t *testing.T) {
 
 // TestWithoutCoordinator: before there is one, every API says so in its own way.
 func TestWithoutCoordinator(t *testing.T) {
-	d := newGroupDesk(t)
+	d := newDesk(t, 1)
 	topic := d.topic("t", 1)
 	d.codeIs(ask[*kmsg.JoinGroupResponse](d, joinRequest("g", ""), 9).ErrorCode, protocol.NotCoordinator, "JoinGroup")
 	d.codeIs(ask[*kmsg.OffsetCommitResponse](d, commitRequest("g", topic, "t", 0, 1), 9).Topics[0].Partitions[0].ErrorCode,

@@ -23,6 +23,7 @@ type produceCall struct {
 	request       kafka.ProduceRequest
 	correlationID int32
 	response      kafka.ProduceResponse
+	out           protocol.Reply // here, since response points to it while it writes
 }
 
 type producePool struct{ sync.Pool }
@@ -36,7 +37,7 @@ func (p *producePool) get() *produceCall {
 	return c
 }
 
-// produceParts is the size up to which a call's array of partitions is kept for the next.
+// producePartsKept is the size up to which a call's array of partitions is kept for the next.
 const producePartsKept = 1024
 
 func (p *producePool) put(c *produceCall) {
@@ -45,7 +46,7 @@ func (p *producePool) put(c *produceCall) {
 	}
 	clear(c.op.Parts)
 	c.op.Parts = c.op.Parts[:0]
-	c.desk, c.slot, c.request = nil, nil, kafka.ProduceRequest{}
+	c.desk, c.slot, c.request, c.out = nil, nil, kafka.ProduceRequest{}, protocol.Reply{}
 	p.Put(c)
 }
 
@@ -123,9 +124,9 @@ func (c *produceCall) unanswered() {
 }
 
 func (c *produceCall) reply() {
-	reply := protocol.NewReply()
+	c.out = protocol.NewReply()
 	w, i := &c.response, 0
-	w.Begin(&reply, c.request.Version, c.correlationID, c.request.Topics)
+	w.Begin(&c.out, c.request.Version, c.correlationID, c.request.Topics)
 	for cursor := c.request.Cursor(); cursor.NextTopic(); {
 		w.Topic(cursor.Name, cursor.ID, cursor.Partitions)
 		for cursor.NextPartition() {
@@ -142,5 +143,5 @@ func (c *produceCall) reply() {
 		}
 	}
 	w.End(0, nil)
-	c.slot.Reply(reply)
+	c.slot.Reply(c.out)
 }
