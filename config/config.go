@@ -65,7 +65,7 @@ type Config struct {
 	// The process.
 	MemoryMaxBytes int64
 	MemoryTrimMs   int64
-	Workers        int32 // per broker; 0: one for each processor
+	Workers        int32 // per broker; 0: up to the broker
 	Loops          int32 // 0: up to the server
 	LogLevel       string
 	LogFormat      string
