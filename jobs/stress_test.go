@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,35 @@ func TestOrderAndExactlyOnce(t *testing.T) {
 	e.Stop()
 	if o.ran != posters*each || e.Depth() != 0 {
 		t.Errorf("%d tasks ran of %d, depth %d", o.ran, posters*each, e.Depth())
+	}
+}
+
+// TestIdleIsTakenOnce has posters meet before each task, so that they find the executor
+// idle at the same moment. Only one of them may become the runner.
+func TestIdleIsTakenOnce(t *testing.T) {
+	const posters, rounds = 3, 20_000
+	e := NewExecutor(ExecutorOptions{Name: "x"})
+	o := &owned{last: make([]int, posters)}
+	var arrived atomic.Int64
+	var wg sync.WaitGroup
+	for p := range posters {
+		wg.Go(func() {
+			for seq := 1; seq <= rounds; seq++ {
+				task := &numbered{t: t, o: o, poster: p, seq: seq}
+				arrived.Add(1)
+				for i := 0; arrived.Load() < int64(seq*posters); i++ {
+					if i > 200 {
+						runtime.Gosched() // the others need the processor
+					}
+				}
+				e.Post(task)
+			}
+		})
+	}
+	wg.Wait()
+	e.Stop()
+	if o.ran != posters*rounds || e.Depth() != 0 {
+		t.Errorf("%d tasks ran of %d, depth %d", o.ran, posters*rounds, e.Depth())
 	}
 }
 

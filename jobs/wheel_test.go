@@ -129,6 +129,8 @@ func TestWheelFiresInTime(t *testing.T) {
 			}
 		}
 		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		if w.wakeAt != never {
 			t.Errorf("an empty wheel sleeps until tick %d", w.wakeAt)
 		}
@@ -164,6 +166,29 @@ func TestWheelMovesAndCancels(t *testing.T) {
 		synctest.Wait()
 		if want := []int{502, 702, 1001}; !slices.Equal(log, want) {
 			t.Errorf("fired %v, want %v", log, want)
+		}
+	})
+}
+
+// TestQuietWheelKeepsUp sees that a timer set after a long sleep is laid out as seen
+// from now: the wheel wakes for it once, and not to work off the time it slept.
+func TestQuietWheelKeepsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWheel()
+		defer w.Stop()
+		var tm, far Timer
+		tm.Init(func() {})
+		far.Init(func() {})
+		w.Schedule(&far, 1000*time.Hour)
+		for _, quiet := range []time.Duration{time.Second, time.Hour, 100 * time.Hour} {
+			time.Sleep(quiet)
+			w.Schedule(&tm, tick)
+			w.mu.Lock() // the clock stands still while we run
+			wakeAt, now := w.wakeAt, int64(time.Since(w.start)/tick)
+			w.mu.Unlock()
+			if wakeAt != now+1 {
+				t.Errorf("after %v: sleeps until tick %d, now %d", quiet, wakeAt, now)
+			}
 		}
 	})
 }
