@@ -245,4 +245,7 @@ func (p *pile) len() int {
 	return len(p.rs)
 }
 
+// setReset makes Close send a reset.
+func setReset(c *client) { _ = c.Conn.(*net.TCPConn).SetLinger(0) }
+
 func name(v ...any) string { return fmt.Sprint(v...) }

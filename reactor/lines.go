@@ -22,11 +22,13 @@ func (c *Conn) cutLine(b []byte, _ *slab.Slab) int {
 		c.skippingLine = !whole
 		return used
 	}
-	if bytes.IndexByte(b[:end], 0) >= 0 {
+	limit := c.listener.o.FrameBytesMax
+	room := limit + 1 - len(p.frame) // 1 for CR
+	if bytes.IndexByte(b[:min(end, room)], 0) >= 0 {
 		c.doomGarbage(describeLine(append(p.frame, b[:end]...)), b)
 		return used
 	}
-	if limit := c.listener.o.FrameBytesMax; len(p.frame)+end > limit+1 { // CR
+	if end > room {
 		p.frame, c.skippingLine = nil, !whole
 		c.badLine(fmt.Sprintf("a line is at most %d bytes long", limit))
 		return used

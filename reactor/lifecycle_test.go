@@ -1,0 +1,319 @@
+package reactor
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestStartOptions(t *testing.T) {
+	if _, err := Start(Options{}); err == nil || !strings.Contains(err.Error(), "Slabs") {
+		t.Errorf("without slabs: %v", err)
+	}
+	f := start(t, Options{})
+	for _, o := range []ListenerOptions{{}, {Handler: &funcs{}, Framing: 7}, {Handler: &funcs{}, ConnectionsMax: -1}} {
+		if _, err := f.Listen("127.0.0.1:0", o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+}
+
+func TestListenErrors(t *testing.T) {
+	f := start(t, Options{})
+	o := ListenerOptions{Handler: &funcs{}}
+	ln := f.listen(o)
+	addr := ln.Addr().String()
+	if netip.MustParseAddrPort(addr).Port() == 0 {
+		t.Errorf("port 0 became %s", addr)
+	}
+	_, err := f.Listen(addr, o)
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), addr+" is taken") {
+		t.Errorf("taken port: %v", err)
+	}
+	ln.Close()
+	again, err := f.Listen(addr, o)
+	if err != nil {
+		t.Fatalf("the port is free again, but: %v", err)
+	}
+	again.Close()
+	for _, bad := range []string{"", "x", "127.0.0.1:99999", "203.0.113.77:0", "nowhere.invalid:0"} {
+		if ln, err := f.Listen(bad, o); err == nil && bad != "" {
+			t.Errorf("%q was taken as %v", bad, ln.Addr())
+		}
+	}
+	f.Close()
+	if _, err := f.Listen("127.0.0.1:0", o); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// [::] takes both families, 0.0.0.0 only its own, and both tell the address that the
+// client reached.
+func TestFamilies(t *testing.T) {
+	for _, tc := range []struct {
+		listen, dial string
+		ok           bool
+	}{
+		{"[::]:0", "127.0.0.1", true},
+		{"[::]:0", "::1", true},
+		{":0", "127.0.0.1", true},
+		{"0.0.0.0:0", "127.0.0.1", true},
+		{"0.0.0.0:0", "::1", false},
+		{"[::1]:0", "::1", true},
+	} {
+		t.Run(tc.listen+" from "+tc.dial, func(t *testing.T) {
+			f := start(t, Options{})
+			local := make(chan netip.AddrPort, 1)
+			ln, err := f.Listen(tc.listen, ListenerOptions{Handler: &funcs{open: func(c *Conn) any {
+				local <- c.LocalAddr()
+				return nil
+			}}})
+			if err != nil {
+				t.Skip("no such family here: ", err)
+			}
+			_, port, _ := net.SplitHostPort(ln.Addr().String())
+			nc, err := net.Dial("tcp", net.JoinHostPort(tc.dial, port))
+			if !tc.ok {
+				if err == nil {
+					nc.Close()
+					t.Error("reached")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			if got := (<-local).String(); got != net.JoinHostPort(tc.dial, port) {
+				t.Errorf("LocalAddr is %s", got)
+			}
+		})
+	}
+}
+
+// Closing a listener while requests are pending: its connections end, the handler is
+// told, answers that come later do no harm, and other listeners go on.
+func TestCloseWhilePending(t *testing.T) {
+	for _, loops := range []int{1, 3} {
+		t.Run(name("loops=", loops), func(t *testing.T) {
+			f := start(t, Options{Loops: loops})
+			p := newPile()
+			h := &funcs{serve: p.add, overlaps: always}
+			ln, other := f.listen(ListenerOptions{Handler: h}), f.listen(ListenerOptions{Handler: &funcs{}})
+			const conns, each = 20, 10
+			var cs []*client
+			for i := range conns {
+				c := dial(t, ln)
+				for j := range each {
+					c.send(request(0, i*each+j, 8<<10))
+				}
+				cs = append(cs, c)
+			}
+			rs := p.take(conns * each)
+			var wg sync.WaitGroup
+			for k := range 4 { // while it closes
+				wg.Go(func() {
+					for _, r := range rs[k*40 : (k+1)*40] {
+						r.Reply(echo(r.Frame()))
+					}
+				})
+			}
+			ln.Close()
+			if n := h.closes.Load(); n != conns || ln.Connections() != 0 {
+				t.Errorf("Close was called %d times, %d connections are left", n, ln.Connections())
+			}
+			wg.Wait()
+			for i, r := range rs[160:] { // after it has closed
+				switch i % 3 {
+				case 0:
+					r.Reply(echo(r.Frame()))
+				case 1:
+					r.Drop()
+				default:
+					r.Fail("too late")
+				}
+			}
+			for _, c := range cs {
+				for { // some were answered before the end
+					if _, err := c.tryNext(); err != nil {
+						break
+					}
+				}
+			}
+			c := dial(t, other)
+			c.send(request(0, 1, 8))
+			c.want(request(0, 1, 8))
+			ln.Close() // again
+		})
+	}
+}
+
+// A request that is parked when its client goes is dropped by Handler.Close.
+func TestClientGoesWhileParked(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		t.Run(name("reset=", reset), func(t *testing.T) {
+			f := start(t, Options{})
+			type session struct{ parked []*Request }
+			h := &funcs{open: func(*Conn) any { return new(session) }}
+			h.serve = func(r *Request) { s := r.Session().(*session); s.parked = append(s.parked, r) }
+			h.close = func(s any) {
+				for _, r := range s.(*session).parked {
+					r.Drop()
+				}
+			}
+			ln := f.listen(ListenerOptions{Handler: h})
+			for i := range 30 {
+				c := dial(t, ln)
+				c.send(request(0, i, 8<<10))
+				if reset {
+					_ = c.Conn.(*net.TCPConn).SetLinger(0)
+				}
+				c.Close()
+			}
+			began := time.Now()
+			eventually(t, "all are gone", func() bool { return h.opens.Load() == 30 && ln.Connections() == 0 })
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// Fail and Close end a connection behind the answers before them, with one line.
+func TestFailAndClose(t *testing.T) {
+	const good, fail, shut = 1, 2, 3
+	for _, key := range []int16{fail, shut} {
+		f := start(t, Options{})
+		p := newPile()
+		ln := f.listen(ListenerOptions{Handler: &funcs{overlaps: always, serve: p.add}})
+		c := dial(t, ln)
+		c.send(append(append(request(good, 1, 8), request(key, 2, 8)...), request(good, 3, 8)...))
+		rs := p.take(3)
+		rs[2].Reply(echo(rs[2].Frame()))
+		if key == fail {
+			rs[1].Fail("no such thing")
+			rs[0].Reply(echo(rs[0].Frame()))
+		} else {
+			rs[0].Reply(echo(rs[0].Frame()))
+			rs[1].Conn().Close("no such thing")
+		}
+		c.want(request(good, 1, 8))
+		c.wantEnd()
+		if key == shut {
+			eventually(t, "it is gone", func() bool { return ln.Connections() == 0 })
+			rs[1].Drop()
+		}
+		if n := f.logs.FilterMessageSnippet("no such thing").Len(); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+	}
+}
+
+// Answering twice is a programmer's error.
+func TestAnsweredTwice(t *testing.T) {
+	f := start(t, Options{})
+	p := newPile()
+	ln := f.listen(ListenerOptions{Handler: &funcs{overlaps: always, serve: p.add}})
+	c := dial(t, ln)
+	c.send(append(request(0, 1, 8), request(0, 2, 8)...))
+	rs := p.take(2)
+	rs[1].Drop()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		rs[1].Drop()
+	}()
+	rs[0].Drop()
+}
+
+// Thousands of connections come and go and leave nothing behind.
+func TestManyConnections(t *testing.T) {
+	conns := 5000
+	if room := fileLimit()/2 - 200; room < conns {
+		conns = room
+	}
+	f := start(t, Options{})
+	h := &funcs{}
+	ln := f.listen(ListenerOptions{Handler: h})
+	dial(t, ln).Close()
+	eventually(t, "one has gone", func() bool { return h.closes.Load() == 1 })
+	fds, goroutines := openFDs(), runtime.NumGoroutine()
+
+	cs := make([]net.Conn, conns)
+	for i := range cs {
+		nc, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs[i] = nc
+	}
+	eventually(t, "all are there", func() bool { return ln.Connections() == conns })
+	if n := runtime.NumGoroutine(); n > goroutines+5 {
+		t.Errorf("%d goroutines with %d connections, %d with none", n, conns, goroutines)
+	}
+	for i, nc := range cs {
+		switch i % 4 {
+		case 0:
+			_, _ = nc.Write(request(0, i, 100))
+		case 1:
+			_, _ = nc.Write(request(0, i, 100)[:30])
+		case 2:
+			_ = nc.(*net.TCPConn).SetLinger(0)
+		}
+		nc.Close()
+	}
+	eventually(t, "all are gone", func() bool { return h.closes.Load() == int64(conns)+1 })
+	eventually(t, "their descriptors are closed", func() bool { return openFDs() <= fds })
+	if n := runtime.NumGoroutine(); n > goroutines+5 {
+		t.Errorf("%d goroutines afterwards, %d before", n, goroutines)
+	}
+}
+
+// Without descriptors the listener waits, with one line, and then goes on.
+func TestNoDescriptors(t *testing.T) {
+	f := start(t, Options{})
+	ln := f.listen(ListenerOptions{Handler: &funcs{}})
+	warm := dial(t, ln)
+	warm.send(request(0, 1, 8))
+	warm.want(request(0, 1, 8))
+
+	// The client's descriptor is there before there are none left.
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "client")
+	defer file.Close()
+	giveBack := exhaustFiles(t)
+	defer giveBack()
+	sa := &syscall.SockaddrInet4{Port: ln.Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}}
+	if err := syscall.Connect(fd, sa); err != nil {
+		t.Fatal(err)
+	}
+	line := "can't accept connections"
+	eventually(t, "a line tells", func() bool { return f.logs.FilterMessageSnippet(line).Len() > 0 })
+	warm.send(request(0, 2, 8))
+	warm.want(request(0, 2, 8))
+	time.Sleep(100 * time.Millisecond) // several attempts
+	giveBack()
+	if _, err := file.Write(request(0, 3, 8)); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 12)
+	if _, err := file.Read(got); err != nil || string(got) != string(request(0, 3, 8)) {
+		t.Errorf("%x, %v", got, err)
+	}
+	if n := f.logs.FilterMessageSnippet(line).Len(); n != 1 {
+		t.Errorf("%d lines, want one", n)
+	}
+}
