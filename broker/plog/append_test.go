@@ -106,7 +106,6 @@ func TestAppendRefuses(t *testing.T) {
 	claims.SetMaxTimestamp(testMs, true)
 	overstated := batch(record.Lz4, testMs)
 	overstated.SetMaxTimestamp(testMs+1<<50, false)
-	understated := batch(record.Lz4, testMs+3, testMs-2000)
 	big := sized(record.None, 5000, testMs)
 	for name, c := range map[string]struct {
 		config Config
@@ -129,7 +128,7 @@ func TestAppendRefuses(t *testing.T) {
 		"too old, first":             {older, batch(record.None, testMs-1001, testMs), ErrInvalidTimestamp},
 		"too old, compressed, first": {older, batch(record.Lz4, testMs-1001, testMs), ErrInvalidTimestamp},
 		"the oldest there is":        {older, batch(record.None, math.MinInt64), ErrInvalidTimestamp},
-		"too old inside compressed":  {older, understated, nil}, // not opened: documented
+		"too old inside compressed":  {older, batch(record.Lz4, testMs+3, testMs-2000), ErrInvalidTimestamp},
 		"claims to be append time":   {DefaultConfig(), claims, ErrInvalidTimestamp},
 		"claims so where it is":      {appendTime, claims, ErrInvalidTimestamp},
 		"overstated, mended":         {DefaultConfig(), overstated, nil},

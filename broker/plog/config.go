@@ -24,6 +24,11 @@ type Config struct {
 	SegmentBytes   int64 // segment.bytes; also the bound of one batch
 	SegmentMs      int64 // segment.ms, by the broker's clock
 
+	// RetentionCheckMs is log.retention.check.interval.ms: for so long after its
+	// last append (or for RetentionMs, if that is less) a segment is safe from
+	// retention.ms, however old its records' timestamps are.
+	RetentionCheckMs int64
+
 	MaxMessageBytes int32 // max.message.bytes, of a batch as it is stored
 
 	TimestampType        TimestampType // message.timestamp.type
@@ -41,6 +46,7 @@ func DefaultConfig() Config {
 		RetentionBytes:       -1,
 		SegmentBytes:         1 << 30,
 		SegmentMs:            7 * 24 * hourMs,
+		RetentionCheckMs:     hourMs / 12,
 		MaxMessageBytes:      1<<20 + 12,
 		TimestampBeforeMaxMs: math.MaxInt64,
 		TimestampAfterMaxMs:  hourMs,

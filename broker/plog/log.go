@@ -116,20 +116,13 @@ func (c *Config) stamp(b record.Batch, nowMs int64) (maxMs int64, err error) {
 		return nowMs, nil
 	}
 	// Check has seen to it that the header's max_timestamp is right, or likely
-	// to be. Whether any record is too old can't be told from the header, but
-	// that bound is rarely set.
+	// to be. Whether a record is too old only the records tell, but that bound
+	// is rarely set.
 	maxMs = b.MaxTimestamp()
-	if tooLate(maxMs, nowMs, c.TimestampAfterMaxMs) || c.doubtful(b, nowMs) {
+	if tooLate(maxMs, nowMs, c.TimestampAfterMaxMs) || c.TimestampBeforeMaxMs != math.MaxInt64 {
 		return c.stampByRecords(b, nowMs)
 	}
 	return maxMs, nil
-}
-
-func (c *Config) doubtful(b record.Batch, nowMs int64) bool {
-	if c.TimestampBeforeMaxMs == math.MaxInt64 {
-		return false
-	}
-	return b.Codec() == record.None || tooEarly(b.BaseTimestamp(), nowMs, c.TimestampBeforeMaxMs)
 }
 
 // stampByRecords does stamp's work by looking at every record.

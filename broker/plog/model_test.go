@@ -21,6 +21,7 @@ type modelBatch struct {
 	base    int64
 	records []int64 // timestamps, one per offset
 	epoch   int32
+	nowMs   int64 // when it was appended
 }
 
 func (b *modelBatch) end() int64 { return b.base + int64(len(b.records)) }
@@ -36,7 +37,7 @@ func (m *model) append(b record.Batch, timestamps []int64, epoch int32, nowMs in
 			timestamps[i] = nowMs
 		}
 	}
-	m.batches = append(m.batches, modelBatch{stored, m.end, timestamps, epoch})
+	m.batches = append(m.batches, modelBatch{stored, m.end, timestamps, epoch, nowMs})
 	m.end += int64(len(timestamps))
 }
 
@@ -112,13 +113,15 @@ func (m *model) retain(ends []int64, nowMs, highWatermark int64) (freed int64) {
 	size := m.sizeBytes()
 	i := 0
 	for _, end := range ends {
-		segment, largest := int64(0), int64(-1)
+		segment, largest, last := int64(0), int64(-1), int64(0)
 		for ; i < len(m.batches) && m.batches[i].end() <= end; i++ {
 			segment += int64(len(m.batches[i].bytes))
 			largest = max(largest, record.Batch(m.batches[i].bytes).MaxTimestamp())
+			last = m.batches[i].nowMs
 		}
 		bySize := m.config.RetentionBytes >= 0 && size-segment >= m.config.RetentionBytes
-		byTime := m.config.RetentionMs >= 0 && nowMs-largest > m.config.RetentionMs
+		byTime := m.config.RetentionMs >= 0 && nowMs-largest > m.config.RetentionMs &&
+			nowMs-last >= min(m.config.RetentionMs, m.config.RetentionCheckMs)
 		if end > highWatermark || !bySize && !byTime {
 			break
 		}
@@ -257,6 +260,7 @@ func (w *walker) retain() {
 func (w *walker) configure() {
 	c := DefaultConfig()
 	c.RetentionMs = []int64{-1, 20_000, 100_000}[w.rng.IntN(3)]
+	c.RetentionCheckMs = []int64{0, 1000, 50_000}[w.rng.IntN(3)]
 	c.RetentionBytes = []int64{-1, 50_000, 2_000_000}[w.rng.IntN(3)]
 	c.SegmentBytes = []int64{130_000, 1 << 30}[w.rng.IntN(2)]
 	c.SegmentMs = []int64{5_000, 1 << 40}[w.rng.IntN(2)]

@@ -18,8 +18,10 @@ func (l *Log) DeleteRecords(before int64) error {
 // returns the size of their batches. Only what lies wholly below the high
 // watermark goes. As on Apache Kafka, retention.bytes is what is kept at least,
 // and a segment's age is that of its largest timestamp; unlike there the last
-// segment may go too. In the usual case, nothing to drop, it looks at one
-// segment.
+// segment may go too. Records that are too old when they arrive are kept for
+// RetentionCheckMs: on Apache Kafka they live until its next check, and who writes
+// such records wants to read them. In the usual case, nothing to drop, Retain
+// looks at one segment.
 func (l *Log) Retain(nowMs, highWatermark int64) (freedBytes int64) {
 	segments := l.segments.live()
 	n, size := 0, l.bytes
@@ -27,8 +29,7 @@ func (l *Log) Retain(nowMs, highWatermark int64) (freedBytes int64) {
 		s := &segments[n]
 		rest := size - int64(s.used)
 		tooMuch := l.config.RetentionBytes >= 0 && rest >= l.config.RetentionBytes
-		tooOld := l.config.RetentionMs >= 0 && nowMs-s.largestMs() > l.config.RetentionMs
-		if !tooMuch && !tooOld {
+		if !tooMuch && !l.config.tooOld(s, nowMs) {
 			break
 		}
 		size = rest
@@ -38,6 +39,11 @@ func (l *Log) Retain(nowMs, highWatermark int64) (freedBytes int64) {
 		l.advance(max(l.start, segments[n-1].end))
 	}
 	return freedBytes
+}
+
+func (c *Config) tooOld(s *segment, nowMs int64) bool {
+	return c.RetentionMs >= 0 && nowMs-s.largestMs() > c.RetentionMs &&
+		nowMs-s.lastMs >= min(c.RetentionMs, c.RetentionCheckMs)
 }
 
 // advance moves the start offset up.

@@ -132,3 +132,20 @@ func TestDeleteRecords(t *testing.T) {
 		t.Errorf("%d bytes in %d left", l.SizeBytes(), l.MemoryBytes())
 	}
 }
+
+// Records with old timestamps stay until the next check would have come, as on Apache Kafka.
+func TestOldTimestampsOutliveTheCheck(t *testing.T) {
+	const old = testMs - 1_000_000
+	for _, c := range []struct{ retentionMs, checkMs, ageMs, start int64 }{
+		{1000, 300, 299, 0}, {1000, 300, 300, 1}, // the check comes before retention.ms is over
+		{200, 300, 199, 0}, {200, 300, 200, 1}, // and never after it
+	} {
+		config := DefaultConfig()
+		config.RetentionMs, config.RetentionCheckMs = c.retentionMs, c.checkMs
+		l := newLog(t, config)
+		mustAppend(t, l, batch(record.None, old), 0, testMs)
+		if l.Retain(testMs+c.ageMs, forAll); l.StartOffset() != c.start {
+			t.Errorf("%+v: the log starts at %d", c, l.StartOffset())
+		}
+	}
+}

@@ -140,3 +140,17 @@ func TestOffsetForTimeDistrustsHeaders(t *testing.T) {
 		t.Errorf("largest: got %d, %d, %v", o, ms, found)
 	}
 }
+
+// Any number of lying headers costs a few decompressions.
+func TestOffsetForTimeGivesUp(t *testing.T) {
+	l := newLog(t, DefaultConfig())
+	for range 100 {
+		liar := batch(record.Gzip, 10, 20)
+		liar.SetMaxTimestamp(1000, false)
+		mustAppend(t, l, liar, 3, testMs)
+	}
+	o, ms, epoch, found := l.OffsetForTime(500, forAll)
+	if want := int64(openedInVain-1) * 2; o != want || ms != 1000 || epoch != 3 || !found {
+		t.Errorf("got %d, %d, %d, %v, want offset %d", o, ms, epoch, found, want)
+	}
+}

@@ -181,13 +181,15 @@ func (b Batch) SetPartitionLeaderEpoch(epoch int32) {
 	binary.BigEndian.PutUint32(b[atLeaderEpoch:], uint32(epoch))
 }
 
-// SetMaxTimestamp sets the largest timestamp and the timestamp type. The CRC is
-// recomputed, over the whole batch, only if one of them changes.
+// SetMaxTimestamp sets the largest timestamp and the timestamp type. If one of
+// them changes, the CRC is recomputed, over the whole batch, and attribute bits
+// that mean nothing are cleared, as Apache Kafka does.
 func (b Batch) SetMaxTimestamp(timestampMs int64, logAppendTime bool) {
 	if b.MaxTimestamp() == timestampMs && b.IsLogAppendTime() == logAppendTime {
 		return
 	}
-	b[atAttributes+1] &^= attrLogAppendTime
+	b[atAttributes] = 0
+	b[atAttributes+1] &= attrCodec | attrTransactional | attrControl | attrDeleteHorizon
 	if logAppendTime {
 		b[atAttributes+1] |= attrLogAppendTime
 	}

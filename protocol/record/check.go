@@ -6,15 +6,17 @@ package record
 // header can be believed, with one exception: a compressed batch whose
 // max_timestamp looks plausible but is not that of its records.
 //
-// Accepted and refused is what Apache Kafka's UnifiedLog and LogValidator
-// accept and refuse of a client, in the same order, except
+// What is accepted, refused and with which error was compared with an Apache
+// Kafka 4.4 broker, batch by batch. The differences:
 //   - offset deltas of an uncompressed batch must be 0, 1, 2 …: Apache Kafka
 //     stores whatever they are and hands consumers offsets that lie;
-//   - a compressed batch is decompressed only if its max_timestamp is −1 or
-//     below the base timestamp: what else is wrong inside, its readers see.
+//   - a compressed batch is decompressed only if its max_timestamp is negative or
+//     below the base timestamp, so what else is wrong inside is not seen;
+//   - a codec that doesn't exist is ErrUnsupportedCompression: Apache Kafka fails
+//     with UNKNOWN_SERVER_ERROR.
 //
-// A batch that claims LogAppendTime is left alone here: what becomes of it
-// depends on the topic, and is decided where it is appended.
+// Left to where the batch is appended: whether the timestamps are in the topic's
+// range, and a batch that claims to be LogAppendTime.
 //
 // Errors: ErrInvalidRecord, ErrCorrupt, ErrUnsupportedCompression.
 func (b Batch) Check() error {
@@ -85,8 +87,7 @@ func (b Batch) walk() (maxMs int64, err error) {
 }
 
 func (b Batch) checkCompressed() error {
-	claimed := b.MaxTimestamp()
-	if b.IsLogAppendTime() || claimed != NoTimestamp && claimed >= b.BaseTimestamp() {
+	if claimed := b.MaxTimestamp(); b.IsLogAppendTime() || claimed >= 0 && claimed >= b.BaseTimestamp() {
 		return nil
 	}
 	maxMs, err := b.TrueMaxTimestamp(nil)

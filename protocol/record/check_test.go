@@ -235,6 +235,21 @@ func TestCheckBaseWithoutTimestamp(t *testing.T) {
 	}
 }
 
+// Setting the timestamp clears attribute bits that mean nothing; leaving it
+// leaves them.
+func TestUnknownAttributes(t *testing.T) {
+	b := patched(build(t, Options{Codec: Gzip, Idempotent: true, Transactional: true}, testMs), func(b Batch) {
+		b[atAttributes], b[atAttributes+1] = 0xff, b[atAttributes+1]|0xc0
+	})
+	before := bytes.Clone(b)
+	if err := b.Check(); err != nil || !bytes.Equal(before, b) {
+		t.Errorf("Check: %v, attributes %x", err, uint16(b.Attributes()))
+	}
+	if b.SetMaxTimestamp(testMs, true); uint16(b.Attributes()) != 0x59 || b.CRC() != b.ComputeCRC() {
+		t.Errorf("got attributes %x", uint16(b.Attributes()))
+	}
+}
+
 // Records without a timestamp: −1 everywhere is right as it is.
 func TestCheckNoTimestamp(t *testing.T) {
 	for _, codec := range codecs {
