@@ -3,11 +3,10 @@ GO       ?= go
 BIN      := bin/millrace
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
-PREFIX   ?= /usr
-DESTDIR  ?=
+BINARY   := $(BIN)
 FUZZTIME ?= 30s
 
-.PHONY: build run demo test race lint fuzz bench check docs e2e cross install clean
+.PHONY: build run demo test race lint fuzz bench check docs e2e cross clean
 
 build: ## the one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
@@ -50,8 +49,9 @@ cross: ## what Millrace must compile for
 
 check: lint race cross
 
-install: build ## into $(DESTDIR)$(PREFIX)
-	$(MAKE) -f deploy/install.mk install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
-
 clean:
 	rm -rf bin
+
+$(BIN): build
+
+include deploy/install.mk

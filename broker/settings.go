@@ -29,7 +29,8 @@ func (b *Broker) settings(t *metadata.Topic) settings {
 	s := settings{
 		log: plog.Config{
 			RetentionMs: c.RetentionMs, RetentionBytes: c.RetentionBytes,
-			SegmentBytes: int64(c.SegmentBytes), SegmentMs: c.SegmentMs,
+			RetentionCheckMs: b.deps.Config.LogRetentionCheckIntervalMs,
+			SegmentBytes:     int64(c.SegmentBytes), SegmentMs: c.SegmentMs,
 			MaxMessageBytes:      c.MaxMessageBytes,
 			TimestampBeforeMaxMs: c.TimestampBeforeMaxMs, TimestampAfterMaxMs: c.TimestampAfterMaxMs,
 			Use: slab.UseRecords,

@@ -10,8 +10,9 @@ import (
 // sweepBatch is how many partitions one job sweeps, so that a worker with ten thousand of them stays responsive.
 const sweepBatch = 256
 
-// sweepEvery is how often retention by time is looked at. RAM is scarcer than disk: the default is a second where
-// Apache Kafka's log.retention.check.interval.ms is five minutes; a smaller setting of that name is honoured.
+// sweepEvery is how often retention is looked at besides at appends. RAM is scarcer than disk, so it is a second where
+// Apache Kafka's log.retention.check.interval.ms is five minutes; what that name promises to records with old
+// timestamps the log keeps (plog.Config.RetentionCheckMs).
 func sweepEvery(c *config.Config) time.Duration {
 	return min(time.Second, time.Duration(c.LogRetentionCheckIntervalMs)*time.Millisecond)
 }

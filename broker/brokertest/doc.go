@@ -14,5 +14,7 @@
 // # Invariants
 //
 //   - A broker leaves what it lost before any broker leads what it won, as in a server.
+//   - Everything is real but the sockets: the store, the controller, the executors, the memory and its limit. So a test
+//     here finds what a server would do, and one that needs a socket belongs to package millrace.
 //   - AddBroker, RemoveBroker and CreateTopic return when every broker has heard of it.
 package brokertest
