@@ -246,3 +246,102 @@ func Batches(t testing.TB, records []byte) (batches []kmsg.RecordBatch) {
 	}
 	return batches
 }
+
+// FetchAll reads a whole partition with plain requests to its leader.
+func FetchAll(t testing.TB, s *Server, topic string, partition int32) (records []byte) {
+	t.Helper()
+	c := Dial(t, Leader(t, s, topic, partition))
+	for next := int64(0); ; {
+		p := Fetch(c, 4, topic, partition, next)
+		if p.ErrorCode != 0 {
+			t.Fatalf("fetch %s/%d at %d: error %d", topic, partition, next, p.ErrorCode)
+		}
+		batches := Batches(t, p.RecordBatches)
+		if len(batches) == 0 {
+			return records
+		}
+		records = append(records, p.RecordBatches...)
+		last := batches[len(batches)-1]
+		next = last.FirstOffset + int64(last.LastOffsetDelta) + 1
+	}
+}
+
+// Fetch asks for one partition, does not wait, and returns the answer for it. Up to version 12 it goes by name.
+func Fetch(c *Conn, version int16, topic string, partition int32, offset int64) kmsg.FetchResponseTopicPartition {
+	c.t.Helper()
+	r := FetchRequest(version, topic, partition, offset)
+	answer := c.Do(r).(*kmsg.FetchResponse)
+	if answer.ErrorCode != 0 || len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
+		c.t.Fatalf("fetch v%d: %+v", version, answer)
+	}
+	return answer.Topics[0].Partitions[0]
+}
+
+// FetchRequest makes a request for one partition that does not wait.
+func FetchRequest(version int16, topic string, partition int32, offset int64) *kmsg.FetchRequest {
+	r := kmsg.NewPtrFetchRequest()
+	r.Version = version
+	r.ReplicaID, r.MaxWaitMillis, r.MinBytes, r.MaxBytes = -1, 0, 0, 50<<20
+	r.SessionID, r.SessionEpoch = 0, -1
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = partition, offset, 50<<20, -1
+	one := kmsg.NewFetchRequestTopic()
+	one.Topic, one.Partitions = topic, []kmsg.FetchRequestTopicPartition{p}
+	r.Topics = []kmsg.FetchRequestTopic{one}
+	return r
+}
+
+// Leader is the address of a partition's leader. It waits until there is one.
+func Leader(t testing.TB, s *Server, topic string, partition int32) string {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		m := Metadata(t, s, topic)
+		if len(m.Topics) != 1 || m.Topics[0].ErrorCode != 0 || int(partition) >= len(m.Topics[0].Partitions) {
+			continue
+		}
+		for _, p := range m.Topics[0].Partitions {
+			for _, b := range m.Brokers {
+				if p.Partition == partition && p.Leader == b.NodeID {
+					return net.JoinHostPort(b.Host, fmt.Sprint(b.Port))
+				}
+			}
+		}
+	}
+	t.Fatalf("%s/%d has no leader", topic, partition)
+	return ""
+}
+
+// Metadata asks for one topic, without creating it.
+func Metadata(t testing.TB, s *Server, topic string) *kmsg.MetadataResponse {
+	t.Helper()
+	r := kmsg.NewPtrMetadataRequest()
+	r.Version = 12
+	one := kmsg.NewMetadataRequestTopic()
+	one.Topic = &topic
+	r.Topics = []kmsg.MetadataRequestTopic{one}
+	c := Dial(t, s.Bootstrap[0])
+	defer c.Close()
+	return c.Do(r).(*kmsg.MetadataResponse)
+}
+
+// Produce sends batches to one partition and returns the answer for it.
+func Produce(c *Conn, version int16, topic string, partition int32, batches ...[]byte) kmsg.ProduceResponseTopicPartition {
+	c.t.Helper()
+	answer := c.Do(ProduceRequest(version, topic, partition, batches...)).(*kmsg.ProduceResponse)
+	if len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
+		c.t.Fatalf("produce v%d: %+v", version, answer)
+	}
+	return answer.Topics[0].Partitions[0]
+}
+
+// ProduceRequest makes a request with acks=all for one partition.
+func ProduceRequest(version int16, topic string, partition int32, batches ...[]byte) *kmsg.ProduceRequest {
+	r := kmsg.NewPtrProduceRequest()
+	r.Version, r.Acks, r.TimeoutMillis = version, -1, 5000
+	p := kmsg.NewProduceRequestTopicPartition()
+	p.Partition, p.Records = partition, bytes.Join(batches, nil)
+	one := kmsg.NewProduceRequestTopic()
+	one.Topic, one.Partitions = topic, []kmsg.ProduceRequestTopicPartition{p}
+	r.Topics = []kmsg.ProduceRequestTopic{one}
+	return r
+}

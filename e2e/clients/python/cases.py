@@ -1,0 +1,17 @@
+"""Small programs on kafka-python and confluent-kafka for single cases: cases.py NAME BOOTSTRAP ARGUMENT…
+
+Each prints lines that the test reads.
+"""
+
+import sys
+
+
+def list_topics(bootstrap):
+    from kafka.admin import KafkaAdminClient
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    print("\n".join(sorted(admin.list_topics())))
+    admin.close()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1].replace("-", "_")](*sys.argv[2:])
