@@ -2,8 +2,10 @@ package record
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
@@ -101,8 +103,8 @@ func (b *Builder) Count() int { return int(b.count) }
 func (b *Builder) SizeBytes() int { return len(b.raw) }
 
 // Bytes finishes the batch, with leader epoch −1 as clients send it. It stays
-// valid until the next Reset; more records may be appended and Bytes called
-// again. A batch without records is a programmer's error.
+// valid until the builder is used again; that may also be to append more records
+// to the same batch. A batch without records is a programmer's error.
 func (b *Builder) Bytes() Batch {
 	if b.count == 0 {
 		panic("record: Builder.Bytes without a record")
@@ -166,9 +168,12 @@ func (b *Builder) compress() []byte {
 			err = b.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb))
 		}
 		b.lz4.Reset(&b.out)
-		err = cmpErr(err, writeAll(b.lz4, records))
+		err = errors.Join(err, writeAll(b.lz4, records))
 	case Snappy:
-		b.out.b = append(b.out.b, snappy.Encode(nil, records)...)
+		// Encode writes into the space it is given if that is large enough.
+		most := snappy.MaxEncodedLen(len(records))
+		space := slices.Grow(b.out.b, most)[:HeaderBytes+most]
+		b.out.b = space[:HeaderBytes+len(snappy.Encode(space[HeaderBytes:], records))]
 	case Zstd:
 		if b.zstd == nil {
 			b.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
@@ -183,13 +188,6 @@ func (b *Builder) compress() []byte {
 	}
 	b.packed, b.out.b = b.out.b, nil
 	return b.packed
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func writeAll(w io.WriteCloser, p []byte) error {

@@ -182,8 +182,8 @@ func TestUnpacks(t *testing.T) {
 	}
 }
 
-// Batches captured on the wire from real producers: one record "k"→"v" (sarama)
-// or the like. Check accepts each and leaves its bytes alone.
+// Batches captured on the wire from real producers: Check accepts each and leaves
+// its bytes alone, and every record can be read.
 func TestCaptured(t *testing.T) {
 	for name, text := range captured {
 		wire, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
