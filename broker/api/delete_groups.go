@@ -23,9 +23,7 @@ func (c *call) deleteGroups(req *kmsg.DeleteGroupsRequest) {
 	for i := range resp.Groups {
 		rg := &resp.Groups[i]
 		broker.AskCoordinator(c.Broker, rg.Group, &group.Delete{GroupID: rg.Group}, nil, func(_ any, err error) {
-			if err != nil {
-				rg.ErrorCode, rg.ErrorMessage = c.code(err), message(err)
-			}
+			rg.ErrorCode = c.code(err)
 			g.done()
 		})
 	}

@@ -30,18 +30,18 @@ func (c *call) describeGroups(req *kmsg.DescribeGroupsRequest) {
 
 func (c *call) described(req *kmsg.DescribeGroupsRequest, rg *kmsg.DescribeGroupsResponseGroup, r *group.DescribeResult,
 	err error) {
-	if req.IncludeAuthorizedOperations && (err == nil || errors.Is(err, group.ErrGroupNotFound)) {
-		rg.AuthorizedOperations = groupOperations
-	}
 	if errors.Is(err, group.ErrGroupNotFound) {
 		rg.State = group.Dead.String()
-		if req.Version < 6 {
-			return
+		if req.Version >= 6 {
+			rg.ErrorCode, rg.ErrorMessage = c.code(err), new(fmt.Sprintf("Group %s not found.", rg.Group))
 		}
-		rg.ErrorMessage = new(fmt.Sprintf("Group %s not found.", rg.Group))
+	} else if err != nil {
+		rg.ErrorCode = c.code(err)
+	}
+	if req.IncludeAuthorizedOperations && rg.ErrorCode == 0 {
+		rg.AuthorizedOperations = groupOperations
 	}
 	if err != nil {
-		rg.ErrorCode = c.code(err)
 		return
 	}
 	rg.State, rg.ProtocolType, rg.Protocol = r.State.String(), r.ProtocolType, r.Protocol

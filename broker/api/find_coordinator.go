@@ -39,7 +39,7 @@ func (c *call) answerCoordinators(req *kmsg.FindCoordinatorRequest, keys []strin
 		rc := kmsg.NewFindCoordinatorResponseCoordinator()
 		rc.Key, rc.NodeID, rc.Port = key, -1, -1
 		if b := found[i]; b != nil {
-			rc.NodeID = b.ID
+			rc.NodeID, rc.ErrorMessage = b.ID, new("")
 			rc.Host, rc.Port = c.endpoint(b)
 		} else {
 			rc.ErrorCode, rc.ErrorMessage = int16(code), &text
@@ -50,6 +50,9 @@ func (c *call) answerCoordinators(req *kmsg.FindCoordinatorRequest, keys []strin
 		only := resp.Coordinators[0]
 		resp.NodeID, resp.Host, resp.Port = only.NodeID, only.Host, only.Port
 		resp.ErrorCode, resp.ErrorMessage = only.ErrorCode, only.ErrorMessage
+		if only.ErrorCode == 0 {
+			resp.ErrorMessage = new("NONE") // Kafka's text for success
+		}
 	}
 	c.answer(resp)
 }
