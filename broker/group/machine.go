@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Machine coordinates all groups of one partition of __consumer_offsets. See the package's comment for how to drive it.
@@ -135,8 +136,17 @@ func (m *Machine) reply(token any, err error, result any) {
 
 func (m *Machine) changed(g *Group, reason string) {
 	m.out = append(m.out, Effect{Kind: EffectGroupChanged, Group: GroupChange{
-		GroupID: g.id, State: g.state, Generation: g.generation, Members: len(g.members), Reason: reason,
+		GroupID: g.id, State: g.state, Generation: g.generation, Members: len(g.members), Reason: shorten(reason),
 	}})
+}
+
+// shorten bounds a text that clients have a part in and that goes into logs.
+func shorten(s string) string {
+	const most = 400
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // group finds a group or makes an empty one.
