@@ -148,7 +148,7 @@ func listOffsets(q *kmsg.ListOffsetsRequest, res *kmsg.ListOffsetsResponse, end 
 		rt.Topic = t.Topic
 		for _, p := range t.Partitions {
 			rp := kmsg.NewListOffsetsResponseTopicPartition()
-			rp.Partition, rp.LeaderEpoch = p.Partition, -1
+			rp.Partition, rp.LeaderEpoch, rp.Offset = p.Partition, -1, 0
 			if p.Timestamp == wire.Latest {
 				rp.Offset = end(p.Partition)
 			}

@@ -38,9 +38,11 @@ func AppendRequest(b []byte, r kmsg.Request, correlation int32) []byte {
 // ProduceFrame is a Produce request for one batch of one partition, encoded once. Head goes up to the end of the
 // batch's header: all that differs between two sendings stands in it. Tail is the records. The frame owns both.
 type ProduceFrame struct {
-	Head, Tail []byte
-	Batch      *Batch
-	batchAt    int
+	Head, Tail  []byte
+	Batch       *Batch
+	Topic       string
+	batchAt     int
+	partitionAt int
 }
 
 // NewProduceFrame encodes a Produce request; acks is 0, 1 or −1.
@@ -59,7 +61,9 @@ func NewProduceFrame(topic string, partition int32, acks int16, batch *Batch) (*
 	}
 	// The end of the request (a few empty tag sections) follows the records, so it is part of Tail.
 	cut := at + BatchHeadBytes
-	return &ProduceFrame{Head: frame[:cut:cut], Tail: frame[cut:], Batch: batch, batchAt: at}, nil
+	length := len(binary.AppendUvarint(nil, uint64(len(batch.Bytes)+1)))
+	return &ProduceFrame{Head: frame[:cut:cut], Tail: frame[cut:], Batch: batch, Topic: topic, batchAt: at,
+		partitionAt: at - length - 4}, nil
 }
 
 // Bytes is how much one sending puts on the wire.
@@ -72,6 +76,11 @@ func (f *ProduceFrame) Stamp(head []byte, correlation, sequence int32) {
 	if sequence >= 0 {
 		f.Batch.Stamp(head[f.batchAt:], sequence)
 	}
+}
+
+// SetPartition makes head, a copy of f.Head, go to another partition of the topic.
+func (f *ProduceFrame) SetPartition(head []byte, partition int32) {
+	binary.BigEndian.PutUint32(head[f.partitionAt:], uint32(partition))
 }
 
 // Ack is the answer to a ProduceFrame.
@@ -158,6 +167,49 @@ func fetchPartition(s FetchSpec, index int32, offset int64) kmsg.FetchRequestTop
 		p.PartitionMaxBytes = s.MaxBytes
 	}
 	return p
+}
+
+// AppendSessionFetch appends a Fetch request within a session that names only some partitions. Session 0 with epoch 0
+// opens one. The correlation id is the epoch.
+func AppendSessionFetch(b []byte, s FetchSpec, session, epoch int32, partitions []int32, offsets map[int32]int64) []byte {
+	w := Writer{B: b}
+	at := len(b)
+	w.Int32(0)
+	w.Int16(1)
+	w.Int16(fetchVersion)
+	w.Int32(epoch)
+	w.String([]byte(clientID))
+	w.Flexible = true
+	w.Tags()
+	w.Int32(-1) // replica
+	w.Int32(s.MaxWaitMs)
+	w.Int32(s.MinBytes)
+	w.Int32(s.MaxBytes)
+	w.Int8(0) // isolation
+	w.Int32(session)
+	w.Int32(epoch)
+	if len(partitions) == 0 {
+		w.Length(0)
+	} else {
+		w.Length(1)
+		w.String([]byte(s.Topic))
+		w.Length(len(partitions))
+		for _, p := range partitions {
+			w.Int32(p)
+			w.Int32(-1) // leader epoch
+			w.Int64(offsets[p])
+			w.Int32(-1) // last fetched epoch
+			w.Int64(-1) // log start
+			w.Int32(s.PartitionMaxBytes)
+			w.Tags()
+		}
+		w.Tags()
+	}
+	w.Length(0)   // forgotten topics
+	w.String(nil) // rack
+	w.Tags()
+	w.End(at)
+	return w.B
 }
 
 // Stamp sets the correlation id.
