@@ -3,11 +3,9 @@ package load
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
-	"millrace/bench/sock"
 	"millrace/bench/wire"
 	"millrace/protocol"
 )
@@ -63,9 +61,6 @@ func filled(flows []*producer, s *Spec) bool {
 	}
 	return true
 }
-
-// errNothing is a window in which nothing came back.
-var errNothing = errors.New("nothing was answered in the measured time")
 
 func finish(w *window, flows []*producer) (*Result, error) {
 	r := w.result
@@ -370,6 +365,3 @@ func paceEchoes(w *window, flows []*echoer, rate float64) {
 }
 
 var _ = []flow{(*producer)(nil), (*echoer)(nil)}
-
-// supported says that raw clients work here.
-const supported = sock.Supported

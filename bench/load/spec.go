@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -59,6 +60,9 @@ type Result struct {
 	Unanswered int64
 	Extra      map[string]float64 // figures that only this load has, by name
 }
+
+// errNothing is a window in which nothing came back.
+var errNothing = errors.New("nothing was answered in the measured time")
 
 // extra sets a figure of its own.
 func (r *Result) extra(name string, v float64) {
