@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
-import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
@@ -32,8 +31,7 @@ public final class Cases {
       case "times" -> times(rest.get(0), rest.subList(1, rest.size()));
       case "consume" -> consume(rest.get(0), rest.get(1));
       case "produce" -> produce(rest.get(0), rest.subList(1, rest.size()));
-      case "create" -> create(rest.get(0), Integer.parseInt(rest.get(1)), Short.parseShort(rest.get(2)));
-      case "assign" -> assign(rest.get(0), rest.subList(1, rest.size()));
+      case "create" -> create(rest.get(0), rest.subList(1, rest.size()));
       case "delete-records" -> deleteRecords(rest.get(0), rest.subList(1, rest.size()));
       case "look" -> look(rest.get(0));
       case "traffic" -> traffic(rest.get(0), Integer.parseInt(rest.get(1)));
@@ -125,20 +123,14 @@ public final class Cases {
     }
   }
 
-  private static void create(String topic, int partitions, short factor) throws Exception {
+  /** Each argument is PARTITIONS:FACTOR. */
+  private static void create(String prefix, List<String> sizes) throws Exception {
     try (var admin = Admin.create(settings())) {
-      outcome("created", () -> admin.createTopics(List.of(new NewTopic(topic, partitions, factor))).numPartitions(topic).get());
-    }
-  }
-
-  /** Each argument is a partition's replicas, "1:2". */
-  private static void assign(String topic, List<String> partitions) throws Exception {
-    var assignment = new java.util.HashMap<Integer, List<Integer>>();
-    for (var replicas : partitions) {
-      assignment.put(assignment.size(), Arrays.stream(replicas.split(":")).map(Integer::valueOf).collect(Collectors.toList()));
-    }
-    try (var admin = Admin.create(settings())) {
-      outcome("created", () -> admin.createTopics(List.of(new NewTopic(topic, assignment))).numPartitions(topic).get());
+      for (var size : sizes) {
+        int colon = size.indexOf(':');
+        var topic = new NewTopic(prefix + sizes.indexOf(size), Integer.parseInt(size.substring(0, colon)), Short.parseShort(size.substring(colon + 1)));
+        outcome(size, () -> admin.createTopics(List.of(topic)).numPartitions(topic.name()).get());
+      }
     }
   }
 

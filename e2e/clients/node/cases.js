@@ -13,6 +13,13 @@ const cases = {
     console.log((await admin.listTopics()).sort().join('\n'))
     await admin.disconnect()
   },
+
+  async produce (topic, value) {
+    const producer = kafka.producer({ allowAutoTopicCreation: true })
+    await producer.connect()
+    await producer.send({ topic, messages: [{ value }] })
+    await producer.disconnect()
+  },
 }
 
 cases[name](...args).then(() => process.exit(0), error => {

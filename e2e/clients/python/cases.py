@@ -13,5 +13,13 @@ def list_topics(bootstrap):
     admin.close()
 
 
+def look(bootstrap, topic):
+    """Looks at a topic that is not there with librdkafka's consumer. (Its producer and AdminClient ask for creation.)"""
+    from confluent_kafka import Consumer
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "look"})
+    print(consumer.list_topics(topic, timeout=10).topics[topic].error.name())
+    consumer.close()
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1].replace("-", "_")](*sys.argv[2:])
