@@ -113,9 +113,6 @@ func (c *creation) assigned(spec *metadata.TopicSpec) ([]metadata.Partition, err
 		return nil, metadata.Errorf(metadata.ErrInvalidRequest,
 			"With a manual partition assignment, the number of partitions and the replication factor have to be -1.")
 	}
-	if err := c.budget.take(len(spec.Assignment)); err != nil {
-		return nil, err
-	}
 	partitions := make([]metadata.Partition, len(spec.Assignment))
 	seen := make(map[int32]struct{}, len(spec.Assignment))
 	for _, a := range spec.Assignment {
@@ -137,7 +134,7 @@ func (c *creation) assigned(spec *metadata.TopicSpec) ([]metadata.Partition, err
 				"partitions should be a consecutive 0-based integer sequence, but %d is missing", i)
 		}
 	}
-	return partitions, nil
+	return partitions, c.budget.take(len(partitions))
 }
 
 // checkReplicas checks one partition's list of a manual assignment; want is the
