@@ -43,6 +43,21 @@ func TestA02_OldLibrdkafkaStillCompresses(t *testing.T) {
 	}
 }
 
+// A02, zstd's like check: a producer below version 7 can't know zstd, and a consumer might not either; so it is refused there.
+func TestA02_ZstdNeedsProduce7(t *testing.T) {
+	s := Shared(t)
+	topic := Name(t, "t")
+	CreateTopic(t, s, topic, 1)
+	c := Dial(t, Leader(t, s, topic, 0))
+	batch := NewBatch(Record{Timestamp: 1, Value: []byte("v")})
+	batch.Codec = kgo.CodecZstd
+	for version, want := range map[int16]int16{3: 76, 6: 76, 7: 0, 9: 0} {
+		if got := Produce(c, version, topic, 0, batch.Encode(t)); got.ErrorCode != want {
+			t.Errorf("v%d: error %d, want %d", version, got.ErrorCode, want)
+		}
+	}
+}
+
 // A03: a client that opens with an ApiVersions that we don't know must get an answer it can read (version 0's, whatever it asked for) on a
 // connection that stays open, or it can never fall back.
 func TestA03_UnknownApiVersionsFallsBack(t *testing.T) {
