@@ -1,6 +1,9 @@
 package metadata
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Transactions turns deltas that were planned against img into what a Store
 // carries out. Each delta writes its keys, and compares what it relies on: its
@@ -31,6 +34,7 @@ type txnBuilder struct {
 	img      *Image
 	txn      Txn
 	compared map[string]struct{}
+	brokers  []int32 // whose registrations are compared already
 }
 
 func (b *txnBuilder) add(d Delta) {
@@ -99,7 +103,13 @@ func (b *txnBuilder) compare(key string, revision int64) {
 	b.txn.Compares = append(b.txn.Compares, Compare{Key: key, Revision: revision})
 }
 
+// compareBroker is called for every replica: it looks at a short list before it
+// makes a key.
 func (b *txnBuilder) compareBroker(id int32) {
+	if slices.Contains(b.brokers, id) {
+		return
+	}
+	b.brokers = append(b.brokers, id)
 	var revision int64
 	if br := b.img.Broker(id); br != nil {
 		revision = br.Revision
@@ -110,13 +120,9 @@ func (b *txnBuilder) compareBroker(id int32) {
 }
 
 func (b *txnBuilder) compareReplicas(partitions []Partition) {
-	var last int32 = NoBroker
 	for i := range partitions {
 		for _, id := range partitions[i].Replicas {
-			if id != last { // compare would find out too, more slowly
-				b.compareBroker(id)
-				last = id
-			}
+			b.compareBroker(id)
 		}
 	}
 }
