@@ -19,7 +19,7 @@ import (
 // several steps in one batch, listing the store, and applying the difference to
 // the image before.
 const (
-	walkSteps = 250
+	walkSteps = 150
 	walkSeeds = 6
 )
 
