@@ -28,6 +28,18 @@ func Connections(context.Context, Spec, []byte, func(int)) (*Result, error) { re
 
 type Held struct{}
 
-func Hold(context.Context, string, int, []byte, func() proc.Usage) (*Held, error) { return nil, errLinux }
+func Hold(context.Context, string, int, []byte, func() proc.Usage) (*Held, error) {
+	return nil, errLinux
+}
 
 func (*Held) Close() {}
+
+func RedisProduce(context.Context, Spec) (*Result, error)  { return nil, errLinux }
+func RedisFetch(context.Context, Spec) (*Result, error)    { return nil, errLinux }
+func RedisEndToEnd(context.Context, Spec) (*Result, error) { return nil, errLinux }
+func NATSProduce(context.Context, Spec) (*Result, error)   { return nil, errLinux }
+func NATSFetch(context.Context, Spec) (*Result, error)     { return nil, errLinux }
+func NATSEndToEnd(context.Context, Spec) (*Result, error)  { return nil, errLinux }
+
+func RedisHello() []byte { return nil }
+func NATSHello() []byte  { return nil }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -267,101 +266,4 @@ func (f *producer) receive(_ *client, b []byte) (used, missing int, err error) {
 	})
 }
 
-// Echo sends small requests that the floor answers with as little: what a round trip costs. BatchBytes is the size of a
-// request; Connections, Depth and Rate are as for Produce.
-func Echo(ctx context.Context, s Spec, key int16, answerBytes int) (*Result, error) {
-	e, err := newEngine()
-	if err != nil {
-		return nil, err
-	}
-	defer e.close()
-	m := newMeter(&s, ownThread)
-	request := make([]byte, max(s.BatchBytes, 12))
-	binary.BigEndian.PutUint32(request, uint32(len(request)-4))
-	binary.BigEndian.PutUint16(request[4:], uint16(key))
-	var flows []*echoer
-	for range s.Connections {
-		f := &echoer{meter: m, request: request, answer: answerBytes, depth: max(s.Depth, 1)}
-		if f.client, err = e.dial(s.Bootstrap, f); err != nil {
-			return nil, err
-		}
-		flows = append(flows, f)
-	}
-	w := &window{meter: m}
-	paceEchoes(w, flows, s.Rate)
-	e.tick = w.tick
-	if err := e.run(ctx); err != nil {
-		return nil, err
-	}
-	if w.result.Requests == 0 {
-		return nil, errNothing
-	}
-	return w.result, nil
-}
-
-// echoer is the flow of a connection to the echo floor.
-type echoer struct {
-	meter   *meter
-	client  *client
-	request []byte
-	answer  int
-	depth   int
-	flight  int
-	credit  int // −1: no limit but the depth
-	due     queue
-}
-
-func (f *echoer) fill(c *client) error {
-	for f.flight < f.depth && f.credit != 0 {
-		if f.credit > 0 {
-			f.credit--
-		} else {
-			f.due.push(time.Now())
-		}
-		c.out.Push(f.request)
-		f.flight++
-	}
-	return nil
-}
-
-func (f *echoer) receive(_ *client, b []byte) (used, missing int, err error) {
-	now := time.Now()
-	for ; len(b)-used >= f.answer; used += f.answer {
-		f.flight--
-		f.meter.took(f.due.pop(), now)
-		f.meter.answered(1, len(f.request))
-	}
-	return used, 0, nil
-}
-
-func paceEchoes(w *window, flows []*echoer, rate float64) {
-	if rate <= 0 {
-		for _, f := range flows {
-			f.credit = -1
-		}
-		return
-	}
-	p := newPace(time.Now(), rate)
-	turn := 0
-	w.before = func(now time.Time) time.Duration {
-		for due := p.due(); !due.After(now); due = p.due() {
-			f := flows[turn]
-			f.due.push(due)
-			f.credit++
-			_, _ = f.client.send() // an error shows at the next event
-			turn = (turn + 1) % len(flows)
-			p.sent++
-		}
-		return time.Until(p.due())
-	}
-	w.drained = func() bool {
-		for _, f := range flows {
-			if f.due.len() > 0 {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-var _ = []flow{(*producer)(nil), (*echoer)(nil)}
+var _ flow = (*producer)(nil)

@@ -27,6 +27,8 @@ type Spec struct {
 	Rate        float64 // requests a second over all connections; 0: as fast as the answers come
 	Groups      int     // readers of everything
 	Active      int     // connections that work while the others idle
+	// RetainBytes is how much the server shall keep. Kafka brokers are told by the topic's settings.
+	RetainBytes int64
 
 	FillBytes int64 // sent before anything is measured
 	Warm, Run time.Duration
@@ -121,6 +123,14 @@ func (m *meter) answered(records, bytes int) {
 	if m.open {
 		m.result.Requests++
 		m.result.Records += int64(records)
+		m.result.Bytes += int64(bytes)
+	}
+}
+
+// messages counts what came in pieces; the request is counted when it is complete.
+func (m *meter) messages(n, bytes int) {
+	if m.open {
+		m.result.Records += int64(n)
 		m.result.Bytes += int64(bytes)
 	}
 }

@@ -198,3 +198,14 @@ func codeError(api string, code int16, message *string) error {
 	}
 	return e
 }
+
+// Brokers asks how many brokers there are.
+func (c *Conn) Brokers() (int, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{} // none; null would be all
+	res, err := c.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return len(res.(*kmsg.MetadataResponse).Brokers), nil
+}
