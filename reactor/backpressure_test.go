@@ -204,7 +204,7 @@ func TestFullGate(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			if high > limit+int64(loops)*size {
+			if high > limit+int64(loops)*(size+requestBytes) {
 				t.Errorf("%d bytes were in flight, the limit is %d", high, limit)
 			}
 		})

@@ -8,6 +8,10 @@ import (
 // of the shortest frames is 87,000 of them.
 const cutsPerTurn = 1024
 
+// requestBytes is added to each frame in flight, or short frames in great numbers would
+// take far more memory than the gate knows of.
+const requestBytes = 256
+
 // settle ends what an event has done to a connection: answers are taken in order, held
 // bytes are looked at again, one write sends what is there, and reading is stopped or
 // goes on.
@@ -130,7 +134,7 @@ func (c *Conn) mayStart(r *Request) bool {
 func (c *Conn) start(r *Request) {
 	l := c.loop
 	c.append(r)
-	r.gated = int64(len(r.frame))
+	r.gated = int64(len(r.frame)) + requestBytes
 	full := l.r.gate.Add(r.gated)
 	c.listener.o.Handler.Serve(r)
 	c.collect()
@@ -218,6 +222,7 @@ func (c *Conn) steer(stop bool) {
 		err = c.loop.pauser.pause(c.fd)
 	} else {
 		err = c.loop.pauser.resume(c.fd)
+		c.active = c.loop.clock // it wasn't the client who was quiet
 	}
 	if err != nil {
 		c.doom("its reading can't be steered: " + err.Error())

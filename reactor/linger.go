@@ -3,14 +3,7 @@ package reactor
 import (
 	"errors"
 	"io"
-	"time"
 )
-
-// lingerGrace is how long a connection whose client has sent its last byte, and gets
-// nothing from us, waits for the handler's answers. A client that has shut down its
-// sending side can't be told from one that died while it waited, whose parked requests
-// should be dropped at once; a second serves both.
-const lingerGrace = int64(time.Second)
 
 // linger keeps a connection whose client has shut down its sending side (socat, nc -N,
 // a producer that doesn't wait for acks) until everything it sent is carried out and
@@ -47,8 +40,11 @@ func (c *Conn) unlinger(fd int) bool {
 	return false
 }
 
-// lingered says that a connection has lingered long enough. As long as its input isn't
-// read to the end, or answers wait for room in the socket, the idle timeout rules.
-func (c *Conn) lingered(now int64) bool {
-	return c.inputDone && c.out == nil && now-max(c.lingerSince, c.active) > lingerGrace
+// lingered says that a connection has lingered without any progress for as long as its
+// client is granted. A full gate is none of the client's doing; and while answers wait
+// for room in the socket a dead client shows itself by a reset, so there the idle
+// timeout rules.
+func (c *Conn) lingered() bool {
+	quiet, grace := c.loop.clock-max(c.lingerSince, c.active), int64(c.listener.o.HalfCloseGrace)
+	return c.out == nil && !c.enlisted && grace > 0 && quiet > grace
 }

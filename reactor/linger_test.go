@@ -115,7 +115,7 @@ func TestLingerEnds(t *testing.T) {
 	began := time.Now()
 	c.Close()
 	eventually(t, "it is gone", func() bool { return ln.Connections() == 0 })
-	if took := time.Since(began); took > time.Duration(lingerGrace)+5*time.Second {
+	if took := time.Since(began); took > halfCloseDefault+5*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	r.Reply(echo(r.Frame()))

@@ -37,6 +37,7 @@ const (
 	idleDefault         = 10 * time.Minute // Kafka's connections.max.idle.ms
 	firstRequestDefault = time.Minute
 	halfRequestDefault  = 30 * time.Second
+	halfCloseDefault    = time.Second
 )
 
 // ListenerOptions of one listener. Zero means the default; a negative timeout means
@@ -60,6 +61,12 @@ type ListenerOptions struct {
 	// HalfRequestTimeout closes a connection that stops in the middle of a request.
 	// Default: 30 seconds, for lines never.
 	HalfRequestTimeout time.Duration
+	// HalfCloseGrace is how long a connection stays whose client has shut down its
+	// sending side, while nothing moves and answers are still to come. A client that
+	// died while it waited looks just like it, and what is parked for that should be
+	// dropped at once. Default: a second; for lines, where a push would find out about
+	// the dead, IdleTimeout.
+	HalfCloseGrace time.Duration
 	// ConnectionsMax and ConnectionsPerIPMax close what is over them at once. 0: none.
 	ConnectionsMax, ConnectionsPerIPMax int
 	// SendBufferBytes and ReceiveBufferBytes are SO_SNDBUF and SO_RCVBUF. 0 leaves
@@ -82,7 +89,9 @@ func (o *ListenerOptions) setDefaults() error {
 	setDefault(&o.IdleTimeout, idleDefault)
 	if o.Framing == Lines {
 		setDefault(&o.FrameBytesMax, lineBytesDefault)
+		setDefault(&o.HalfCloseGrace, o.IdleTimeout)
 	} else {
+		setDefault(&o.HalfCloseGrace, halfCloseDefault)
 		setDefault(&o.FrameBytesMax, frameBytesDefault)
 		setDefault(&o.FirstRequestTimeout, firstRequestDefault)
 		setDefault(&o.HalfRequestTimeout, halfRequestDefault)

@@ -35,9 +35,9 @@ type Options struct {
 	Slabs *slab.Pool
 	// Log gets one line per event that an operator acts on. Default: nothing.
 	Log *zap.Logger
-	// InFlightBytesMax bounds the frames that were handed to handlers and aren't
-	// answered, over all connections. At the limit all reading stops until half of it
-	// is answered. Default 64 MiB.
+	// InFlightBytesMax bounds the frames (and 256 bytes for each) that were handed to
+	// handlers and aren't answered, over all connections. At the limit all reading
+	// stops until half of it is answered. Default 64 MiB.
 	InFlightBytesMax int64
 	// OutboundBytesMax bounds the answers that sockets haven't taken, over all
 	// connections. Above it, connections that have unsent bytes start no request.

@@ -60,7 +60,7 @@ func (c *Conn) sweep() {
 	quiet, age := now-c.active, now-c.openedAt
 	over := func(d time.Duration, t int64) bool { return d > 0 && t > int64(d) }
 	switch {
-	case c.lingering && c.lingered(c.loop.clock):
+	case c.lingering && c.lingered():
 		c.doom("")
 	case c.out != nil && over(o.IdleTimeout, quiet):
 		c.doom("it doesn't read its answers", zap.Int64("unsent_bytes", c.out.bytes))
@@ -69,9 +69,12 @@ func (c *Conn) sweep() {
 		c.sawEnd = true
 		_ = c.loop.events.Close(c.gc)
 		return
-	case !c.sentAny && over(o.FirstRequestTimeout, age):
+	case !c.sentAny && !c.paused && over(o.FirstRequestTimeout, age):
 		c.doom("it never sent a request", zap.Duration("for", time.Duration(age)))
-	case c.part.begun() && !c.paused && !c.noMemory && over(o.HalfRequestTimeout, quiet):
+	case c.noMemory && over(o.HalfRequestTimeout, quiet):
+		// Or connections that hold halves would wait for each other for ever.
+		c.doom("there was no memory for its request", zap.Duration("for", time.Duration(quiet)))
+	case c.part.begun() && !c.paused && over(o.HalfRequestTimeout, quiet):
 		c.doom("it stopped in the middle of a request", zap.Int("received_bytes", len(c.part.frame)),
 			zap.Int("of_bytes", c.part.size))
 	case c.idle() && over(o.IdleTimeout, quiet):
