@@ -178,12 +178,15 @@ func (b *Broker) leave(was, is *metadata.Topic) {
 			b.deps.Log.Warn("records lost: the last replica of a partition left with its broker",
 				zap.String("topic", p.Topic), zap.Int("partition", i), zap.Int32("broker", b.ID),
 				zap.Int64("end", p.Figures().LogEndOffset))
-			b.remove(p, nil)
-			continue
 		}
-		key := partitionKey{was.ID, int32(i)}
+		key, lost := partitionKey{was.ID, int32(i)}, is.Partitions[i].Leader == metadata.NoBroker
 		b.deps.Handover.promise(key)
-		b.remove(p, func(c contents) { b.deps.Handover.put(key, c) })
+		b.remove(p, func(c contents) {
+			if lost {
+				c = c.lose()
+			}
+			b.deps.Handover.put(key, c)
+		})
 	}
 }
 
@@ -262,7 +265,7 @@ func (b *Broker) open(p *Partition, s settings) {
 	taken := b.deps.Handover.take(partitionKey{p.TopicID, p.Index}, func(c contents) {
 		p.worker.Do(func() {
 			if c.log == nil {
-				c.log = plog.New(b.deps.Slabs, s.log, 0)
+				c.log = plog.New(b.deps.Slabs, s.log, c.start)
 			}
 			p.open(c)
 			p.apply(s, p.leaderEpoch)

@@ -9,8 +9,19 @@ import (
 
 // contents is what a partition consists of, apart from its place.
 type contents struct {
-	log       *plog.Log
+	log       *plog.Log // nil: the records are lost
 	producers producers
+	start     int64 // without a log: where the next one begins, so that no offset is ever given twice
+}
+
+// lose gives the records' memory back and keeps what must outlive them.
+func (c contents) lose() contents {
+	if c.log == nil {
+		return contents{start: c.start}
+	}
+	end := c.log.EndOffset()
+	c.log.Close()
+	return contents{start: end}
 }
 
 // Handover passes partitions from one broker of this process to another, when a broker is removed that held their
@@ -81,7 +92,7 @@ func (h *Handover) discard(topic metadata.TopicID) {
 	defer h.mu.Unlock()
 	for k, p := range h.items {
 		if k.topic == topic && p.contents != nil {
-			p.contents.log.Close()
+			p.contents.lose()
 			delete(h.items, k)
 		}
 	}
@@ -92,8 +103,8 @@ func (h *Handover) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for k, p := range h.items {
-		if p.contents != nil && p.contents.log != nil {
-			p.contents.log.Close()
+		if p.contents != nil {
+			p.contents.lose()
 		}
 		delete(h.items, k)
 	}

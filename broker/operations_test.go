@@ -304,3 +304,15 @@ func TestProducerIDsAreUnique(t *testing.T) {
 		t.Errorf("%d different ids of %d", n, 2*each)
 	}
 }
+
+// When the last broker leaves, the records are lost; the offsets are not given again.
+func TestOffsetsAreNotReusedAfterALoss(t *testing.T) {
+	c := newCluster(t, 1)
+	c.CreateTopic("t", 1, nil)
+	c.produce("t", 0, batch(t, plain, 5))
+	c.RemoveBroker(1)
+	c.AddBroker(2)
+	if part := c.produce("t", 0, batch(t, plain, 1)); part.Err != nil || part.BaseOffset != 5 || part.LogStartOffset != 5 {
+		t.Errorf("offset %d, log start %d, %v", part.BaseOffset, part.LogStartOffset, part.Err)
+	}
+}

@@ -173,7 +173,7 @@ func (d *Desk) run(ctx context.Context, s *Session, command console.Command, slo
 	case console.Watch:
 		return d.watch(ctx, s, c, slot)
 	case console.Help:
-		return console.HelpText{About: c.About}, nil
+		return console.HelpText(c), nil
 	case console.Format:
 		s.format = c.Format
 		return console.Done{}, nil
