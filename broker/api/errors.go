@@ -15,6 +15,7 @@ import (
 var (
 	errInvalidAcks   = errors.New("acks must be -1, 0 or 1")
 	errInternalTopic = errors.New("clients may not write to an internal topic")
+	errZstd          = errors.New("zstd may be produced from version 7 of the request on")
 	errTransactional = errors.New("transactions are not served")
 )
 
@@ -36,6 +37,7 @@ var wire = []struct {
 
 	{errInvalidAcks, protocol.InvalidRequiredAcks},
 	{errInternalTopic, protocol.InvalidTopicException},
+	{errZstd, protocol.UnsupportedCompressionType},
 	{errTransactional, protocol.InvalidTxnState},
 
 	{plog.ErrOffsetOutOfRange, protocol.OffsetOutOfRange},

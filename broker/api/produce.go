@@ -15,6 +15,9 @@ import (
 // Batches are checked where they lie in the frame and never decompressed, unless their max_timestamp is impossible. A
 // request that names a partition twice is served in its order.
 
+// zstdSince is the first version whose clients may send zstd (KIP-110): older consumers could not read it.
+const zstdSince = 7
+
 // produceCall is one Produce on its way. They are pooled: a produce in steady state allocates nothing.
 type produceCall struct {
 	op            broker.Produce
@@ -91,7 +94,11 @@ func (d *Desk) admit(r *kafka.ProduceRequest, at *kafka.ProduceCursor) (*broker.
 	if err == nil {
 		err = batch.Check()
 	}
-	if err == nil && batch.IsTransactional() {
+	switch {
+	case err != nil:
+	case batch.Codec() == record.Zstd && r.Version < zstdSince:
+		err = errZstd
+	case batch.IsTransactional():
 		err = errTransactional
 	}
 	if err != nil {
