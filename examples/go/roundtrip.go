@@ -171,10 +171,15 @@ func (r *roundtrip) startGroup(ctx context.Context, name string, size int) (*gro
 }
 
 func (g *group) read(member int, out io.Reader) {
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		g.lines <- line{member, lines.Text()}
+	lines := bufio.NewReader(out)
+	for {
+		text, err := lines.ReadString('\n')
+		if err != nil { // what the kill cut short is no line
+			g.lines <- line{member, ""}
+			return
+		}
+		g.lines <- line{member, strings.TrimSuffix(text, "\n")}
 	}
-	g.lines <- line{member, ""}
 }
 
 func (g *group) readUntil(done func() bool, limit time.Duration) bool {

@@ -37,16 +37,16 @@ create_topic() {
   exec 3>&-
 }
 
-# Sends KEY:VALUE lines. murmur2_random places a key where the Java client would.
+# Sends lines of KEY, tab, VALUE. murmur2_random places a key where the Java client would.
 produce() { # CODEC
-  kcat -P -q -b "$bootstrap" -t "$topic" -K: -z "$1" -X partitioner=murmur2_random -X acks=all -X enable.idempotence=true -X linger.ms=5
+  kcat -P -q -b "$bootstrap" -t "$topic" -K "\t" -z "$1" -X partitioner=murmur2_random -X acks=all -X enable.idempotence=true -X linger.ms=5
 }
 
 # The lines of records FROM up to TO: each key's values count on from set to set.
 records() { # FROM TO
   awk -v from="$1" -v to="$2" 'BEGIN {
     for (i = 1; i <= 80; i++) dots = dots "."
-    for (i = from; i < to; i++) printf "key-%d:%d %s\n", i % 997, int(i / 997), dots
+    for (i = from; i < to; i++) printf "key-%d\t%d %s\n", i % 997, int(i / 997), dots
   }'
 }
 
@@ -143,7 +143,7 @@ roundtrip() {
 # Produces one record for each key, reads them back, and prints {"KEY": PARTITION, …}.
 partition_of() {
   create_topic
-  printf '%s:0\n' "$@" | produce none
+  printf '%s\t0\n' "$@" | produce none
   kcat -C -q -e -b "$bootstrap" -t "$topic" -o beginning -f '%k\t%p\n' |
     awk -F'\t' '{ gsub(/["\\]/, "\\\\&", $1); printf("%s\"%s\": %s", (NR > 1 ? ", " : "{"), $1, $2) } END { print "}" }'
 }

@@ -3,7 +3,6 @@
 'use strict'
 
 const { spawn } = require('node:child_process')
-const { createInterface } = require('node:readline')
 const { once } = require('node:events')
 const path = require('node:path')
 const kafka = require('./kafka')
@@ -61,7 +60,12 @@ class Group {
   start (id, args) {
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const member = { id, child, assigned: [], killed: false, ended: once(child, 'close') }
-    createInterface({ input: child.stdout }).on('line', line => this.take(member, line))
+    let partial = ''
+    child.stdout.setEncoding('utf8').on('data', text => {
+      const lines = (partial + text).split('\n')
+      partial = lines.pop() // what the kill cut short is no line
+      lines.forEach(line => this.take(member, line))
+    })
     return member
   }
 

@@ -64,7 +64,8 @@ class Group:
 
     def _read(self, member):
         for line in self.members[member].stdout:
-            self.lines.put((member, line))
+            if line.endswith("\n"):  # what the kill cut short is no line
+                self.lines.put((member, line))
 
     def _take(self, member, line):
         kind, *rest = line.split()

@@ -163,8 +163,16 @@ final class Roundtrip {
     Member(Process process, Seen seen) {
       this.process = process;
       reader = new Thread(() -> {
-        try (var lines = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
-          for (String line; (line = lines.readLine()) != null; ) seen.take(this, line);
+        try (var in = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+          var line = new StringBuilder(); // not readLine, which would also return what a kill cut short
+          for (int c; (c = in.read()) >= 0; ) {
+            if (c != '\n') {
+              line.append((char) c);
+              continue;
+            }
+            seen.take(this, line.toString());
+            line.setLength(0);
+          }
         } catch (IOException e) {
           seen.problem(e.toString());
         }
