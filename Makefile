@@ -37,7 +37,8 @@ bench: ## micro-benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 docs: ## rewrite the generated pages under docs/
-	$(GO) test ./config ./protocol/kafka -run TestDocs -update
+	$(GO) test . -run TestDocs -update
+	$(GO) test ./config -run Reference -update
 
 e2e: build ## real clients against a three-broker server; needs what .ci/setup-clients.sh installs
 	cd e2e && MILLRACE_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -v ./...

@@ -1,0 +1,37 @@
+package millrace_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"millrace/protocol/kafka"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated pages under docs/")
+
+const apiHeading = `# The API
+
+Generated from the table in protocol/kafka/table.go (make docs). A version outside of its range is answered as on Apache Kafka:
+the connection is closed, but for ApiVersions, which answers UNSUPPORTED_VERSION in its version 0. Produce is advertised from 0
+although 0–2 are refused, for the sake of older librdkafka. What differs from Apache Kafka is said at the head of each API's file
+in broker/api, which is named after it.
+
+`
+
+func TestDocs(t *testing.T) {
+	const path = "docs/api.md"
+	want := apiHeading + kafka.Markdown()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is out of date: make docs", path)
+	}
+}
