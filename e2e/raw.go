@@ -302,7 +302,7 @@ func Leader(t testing.TB, s *Server, topic string, partition int32) string {
 		for _, p := range m.Topics[0].Partitions {
 			for _, b := range m.Brokers {
 				if p.Partition == partition && p.Leader == b.NodeID {
-					return net.JoinHostPort(b.Host, fmt.Sprint(b.Port))
+					return hostPort(b.Host, b.Port)
 				}
 			}
 		}
@@ -345,3 +345,5 @@ func ProduceRequest(version int16, topic string, partition int32, batches ...[]b
 	r.Topics = []kmsg.ProduceRequestTopic{one}
 	return r
 }
+
+func hostPort(host string, port int32) string { return net.JoinHostPort(host, fmt.Sprint(port)) }

@@ -20,6 +20,30 @@ const cases = {
     await producer.send({ topic, messages: [{ value }] })
     await producer.disconnect()
   },
+
+  // Reads count records with a group that begins at the earliest offset; prints each value, commits, leaves.
+  async consume (group, topic, count) {
+    const consumer = kafka.consumer({ groupId: group, sessionTimeout: 6000, heartbeatInterval: 500, maxWaitTimeInMs: 100 })
+    await consumer.connect()
+    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    let left = Number(count)
+    await new Promise((resolve, reject) => {
+      setTimeout(() => reject(new Error(`${left} records did not come`)), 20_000)
+      consumer.run({
+        eachBatch: async ({ batch, resolveOffset, commitOffsetsIfNecessary }) => {
+          for (const message of batch.messages) {
+            console.log(`value ${message.value}`)
+            resolveOffset(message.offset)
+            left--
+          }
+          await commitOffsetsIfNecessary()
+          if (left <= 0) resolve()
+        },
+        autoCommitThreshold: 1,
+      }).catch(reject)
+    })
+    await consumer.disconnect()
+  },
 }
 
 cases[name](...args).then(() => process.exit(0), error => {
