@@ -15,6 +15,8 @@ import (
 type Topic struct {
 	Name    string
 	Leaders []string
+	// Created is how long CreateTopics took, if CreateTopic made it.
+	Created time.Duration
 }
 
 // TopicSpec is a topic to be made.
@@ -54,10 +56,15 @@ func (c *Conn) CreateTopics(specs ...TopicSpec) (time.Duration, error) {
 
 // CreateTopic makes a topic and waits, no longer than the connection's timeout, until each partition has a leader.
 func (c *Conn) CreateTopic(s TopicSpec) (*Topic, error) {
-	if _, err := c.CreateTopics(s); err != nil {
+	took, err := c.CreateTopics(s)
+	if err != nil {
 		return nil, err
 	}
-	return c.AwaitTopic(s.Name, s.Partitions)
+	t, err := c.AwaitTopic(s.Name, s.Partitions)
+	if err == nil {
+		t.Created = took
+	}
+	return t, err
 }
 
 // AwaitTopic asks for a topic until it has so many partitions, each with a leader.
@@ -103,22 +110,6 @@ func (c *Conn) Topic(name string) (*Topic, error) {
 		topic.Leaders[p.Partition] = brokers[p.Leader]
 	}
 	return topic, nil
-}
-
-// AllTopics asks for everything, and gives the time it took and the number of partitions told of.
-func (c *Conn) AllTopics() (took time.Duration, partitions int, err error) {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = nil
-	start := time.Now()
-	res, err := c.Do(req)
-	took = time.Since(start)
-	if err != nil {
-		return took, 0, err
-	}
-	for _, t := range res.(*kmsg.MetadataResponse).Topics {
-		partitions += len(t.Partitions)
-	}
-	return took, partitions, nil
 }
 
 // DeleteTopics removes topics; one that isn't there is no error.
@@ -208,4 +199,18 @@ func (c *Conn) Brokers() (int, error) {
 		return 0, err
 	}
 	return len(res.(*kmsg.MetadataResponse).Brokers), nil
+}
+
+// MetadataTook asks for a topic, or for all if there is no name, and gives the time until the whole answer was there,
+// without decoding it.
+func (c *Conn) MetadataTook(topic string) (time.Duration, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	if topic != "" {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, t)
+	}
+	start := time.Now()
+	_, err := c.exchange(req)
+	return time.Since(start), err
 }

@@ -51,6 +51,16 @@ func (c *Conn) Close() error { return c.conn.Close() }
 
 // Do sends a request at the newest version that both sides know and waits for the answer.
 func (c *Conn) Do(req kmsg.Request) (kmsg.Response, error) {
+	body, err := c.exchange(req)
+	if err != nil {
+		return nil, err
+	}
+	res := req.ResponseKind()
+	return res, res.ReadFrom(body)
+}
+
+// exchange sends a request and gives the body of its answer.
+func (c *Conn) exchange(req kmsg.Request) ([]byte, error) {
 	newest, known := c.versions[req.Key()]
 	if !known {
 		return nil, fmt.Errorf("%s: %s isn't spoken there", c.Addr, kmsg.NameForKey(req.Key()))
@@ -63,17 +73,16 @@ func (c *Conn) Do(req kmsg.Request) (kmsg.Response, error) {
 	if _, err := c.conn.Write(AppendRequest(nil, req, c.correlation)); err != nil {
 		return nil, err
 	}
-	body, err := c.read()
+	frame, err := c.read()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kmsg.NameForKey(req.Key()), err)
 	}
-	res := req.ResponseKind()
-	r := Reader{B: body, Flexible: res.IsFlexible() && req.Key() != 18} // an ApiVersions header never has tags
+	r := Reader{B: frame, Flexible: req.ResponseKind().IsFlexible() && req.Key() != 18} // ApiVersions' never has tags
 	if got := r.Int32(); got != c.correlation {
 		return nil, fmt.Errorf("%s: answer %d to request %d", kmsg.NameForKey(req.Key()), got, c.correlation)
 	}
 	r.Tags()
-	return res, res.ReadFrom(r.B)
+	return r.B, nil
 }
 
 func (c *Conn) read() ([]byte, error) {
