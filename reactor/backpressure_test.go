@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,7 @@ func flood(c *client, size, most int) (whole int) {
 	_ = c.Conn.(*net.TCPConn).SetWriteBuffer(64 << 10)
 	for i := range most {
 		q := request(0, i, size)
-		_ = c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 		n, err := c.Write(q)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			_ = c.SetWriteDeadline(time.Now().Add(patience))
@@ -238,6 +239,98 @@ func TestNoMemory(t *testing.T) {
 	}
 	if f.pool.Stats().Refused == 0 {
 		t.Error("memory was never short; the test shows nothing")
+	}
+}
+
+// Memory that stays short ends in a line and not in connections that wait for each
+// other's halves.
+func TestNoMemoryForLong(t *testing.T) {
+	f := start(t, Options{Loops: 1, Slabs: slab.NewPool(slab.Options{LimitBytes: 11 << 18})})
+	p := newPile()
+	ln := f.listen(ListenerOptions{HalfRequestTimeout: time.Second,
+		Handler: &funcs{overlaps: always, serve: p.add}})
+	const size = 900 << 10 // three take more than there is, also when the loop has given its slab back
+	for i := range 2 {     // held by the handler
+		dial(t, ln).send(request(0, i, size))
+	}
+	rs := p.take(2)
+	c := dial(t, ln)
+	go func() { _, _ = c.Write(request(0, 2, size)) }()
+	c.wantEnd()
+	if f.logs.FilterMessageSnippet("no memory").Len() != 1 {
+		t.Errorf("lines: %v", f.logs.All())
+	}
+	for _, r := range rs {
+		r.Drop()
+	}
+}
+
+// A frame that waits behind a parked request holds no more than it needs, and neither
+// do the bytes behind it.
+func TestWaitingHoldsLittle(t *testing.T) {
+	f := start(t, Options{Loops: 1})
+	p := newPile()
+	ln := f.listen(ListenerOptions{Handler: &funcs{serve: p.add,
+		overlaps: func(_ any, frame []byte) bool { return frame[1] == 1 }}})
+	turn := dial(t, f.listen(ListenerOptions{Handler: &funcs{overlaps: always}}))
+	const conns = 20
+	var cs []*client
+	for i := range conns {
+		c := dial(t, ln)
+		c.send(slices.Concat(request(0, 1, 100), request(1, 2, 3000), request(1, 3, 3000)))
+		turn.send(request(1, i, 100<<10)) // walks the cursor on
+		turn.want(request(1, i, 100<<10))
+		cs = append(cs, c)
+	}
+	rs := p.take(conns)
+	eventually(t, "what waits was moved out", func() bool {
+		return f.pool.Stats().UsedTotal() <= conns*16<<10+slabBytes
+	})
+	for _, r := range rs {
+		r.Reply(echo(r.Frame()))
+	}
+	for range 2 * conns {
+		for _, r := range p.take(1) {
+			r.Reply(echo(r.Frame()))
+		}
+	}
+	for _, c := range cs {
+		c.want(request(0, 1, 100))
+		c.want(request(1, 2, 3000))
+		c.want(request(1, 3, 3000))
+	}
+}
+
+// A handler that retains a frame's slab may keep the frame when it has answered.
+func TestKeptFrame(t *testing.T) {
+	f := start(t, Options{Loops: 1})
+	type kept struct {
+		frame []byte
+		s     *slab.Slab
+	}
+	var all []kept
+	ln := f.listen(ListenerOptions{Handler: &funcs{overlaps: always, serve: func(r *Request) {
+		if s := r.Slab(); s != nil && numberOf(r.Frame())%3 == 0 {
+			s.Retain()
+			all = append(all, kept{r.Frame(), s})
+		}
+		r.Reply(echo(r.Frame()[:8]))
+	}}})
+	c := dial(t, ln)
+	const n, size = 300, 20 << 10
+	for i := range n {
+		c.send(request(0, i, size))
+		c.next()
+	}
+	ln.Close()
+	if len(all) != n/3 {
+		t.Errorf("%d frames lie in slabs, want %d", len(all), n/3)
+	}
+	for i, k := range all {
+		if string(k.frame) != string(request(0, i*3, size)[sizeBytes:]) {
+			t.Fatalf("frame %d has changed", i*3)
+		}
+		k.s.Release()
 	}
 }
 

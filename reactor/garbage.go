@@ -13,9 +13,12 @@ const apiKeyMax = 1000
 // garbage says what the first 4 to 8 bytes of a frame look like if they can't be the
 // start of a request: https://kafka.apache.org/protocol#protocol_messages.
 func garbage(head []byte, frameBytesMax int) string {
-	for _, s := range signatures {
-		if len(s.magic) >= 3 && bytes.HasPrefix(head, []byte(s.magic)) {
-			return s.name
+	// Text and TLS would be sizes of over 200 MB; what is below needs no closer look.
+	if head[0] >= '\n' {
+		for _, s := range signatures {
+			if len(s.magic) >= 3 && bytes.HasPrefix(head, []byte(s.magic)) {
+				return s.name
+			}
 		}
 	}
 	switch size := frameSize(head); {
@@ -64,7 +67,6 @@ var signatures = []struct{ magic, name string }{
 	{"\x16\x03\x03", "a TLS hello"},
 	{"\x16\x03\x04", "a TLS hello"},
 	{"SSH-", "an SSH client"},
-	{"PROXY", "a PROXY protocol header"},
 	{"PROX", "a PROXY protocol header"},
 	{"\r\n\r\n", "a PROXY protocol header"},
 	{"AMQP", "an AMQP client"},

@@ -67,7 +67,7 @@ func TestCapIsPerAddress(t *testing.T) {
 
 // Each timeout closes what it is for, and nothing else.
 func TestTimeouts(t *testing.T) {
-	const short = 50 * time.Millisecond
+	const short = 400 * time.Millisecond
 	never := ListenerOptions{IdleTimeout: -1, FirstRequestTimeout: -1, HalfRequestTimeout: -1}
 	idle, first, half := never, never, never
 	idle.IdleTimeout, first.FirstRequestTimeout, half.HalfRequestTimeout = short, short, short
@@ -101,7 +101,7 @@ func TestTimeouts(t *testing.T) {
 			c := dial(t, f.listen(tc.o))
 			tc.do(c)
 			if !tc.ends {
-				_ = c.SetReadDeadline(time.Now().Add(4 * short))
+				_ = c.SetReadDeadline(time.Now().Add(3 * short))
 				if _, err := c.tryNext(); err == nil || !isTimeout(err) {
 					t.Fatalf("got %v, want it to stay open", err)
 				}
@@ -123,13 +123,13 @@ func isTimeout(err error) bool {
 // A connection whose request is being worked on isn't idle; one that doesn't take its
 // answers is.
 func TestIdleWhileBusy(t *testing.T) {
-	const short = 50 * time.Millisecond
+	const short = 400 * time.Millisecond
 	f := start(t, Options{})
 	p := newPile()
 	c := dial(t, f.listen(ListenerOptions{IdleTimeout: short, Handler: &funcs{serve: p.add}}))
 	c.send(request(0, 1, 8))
 	r := p.take(1)[0]
-	time.Sleep(4 * short)
+	time.Sleep(3 * short)
 	r.Reply(echo(r.Frame()))
 	c.want(request(0, 1, 8))
 

@@ -37,23 +37,43 @@ func answerShuffled(requests chan *Request) (stop func()) {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(i), 2))
 			var held []*Request
-			for r := range requests {
-				held = append(held, r)
-				for len(held) > 0 && (len(requests) == 0 || rnd.IntN(3) > 0) {
-					k := rnd.IntN(len(held))
-					r := held[k]
-					held[k] = held[len(held)-1]
-					held = held[:len(held)-1]
-					if numberOf(r.Frame())%8 == 7 {
-						r.Drop()
-					} else {
-						r.Reply(echo(r.Frame()))
-					}
+			for {
+				r, more := next(requests, len(held) > 0)
+				switch {
+				case r != nil:
+					held = append(held, r)
+				case !more && len(held) == 0:
+					return
 				}
+				if r != nil && rnd.IntN(2) == 0 {
+					continue
+				}
+				k := rnd.IntN(len(held))
+				held[0], held[k] = held[k], held[0]
+				if numberOf(held[0].Frame())%8 == 7 {
+					held[0].Drop()
+				} else {
+					held[0].Reply(echo(held[0].Frame()))
+				}
+				held = held[1:]
 			}
 		})
 	}
 	return func() { close(requests); wg.Wait() }
+}
+
+// next takes a request if there is one, or waits for it if there is nothing else to do.
+func next(requests chan *Request, busy bool) (r *Request, more bool) {
+	if !busy {
+		r, more = <-requests
+		return r, more
+	}
+	select {
+	case r, more = <-requests:
+		return r, more
+	default:
+		return nil, true
+	}
 }
 
 func orderRounds(c *client, rounds int, rnd *rand.Rand) {

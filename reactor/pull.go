@@ -47,14 +47,16 @@ func (c *Conn) pullOnce(allowed int) (n int, more bool) {
 	held := 0
 	if p.size == 0 || cap(p.frame) == p.size {
 		var err error
-		if room, err = l.arena.room(pullRoomMin); err != nil {
+		switch room, err = l.arena.room(pullRoomMin); {
+		case err == nil:
+			if p.size == 0 && c.listener.o.Framing == Frames {
+				held = copy(room, p.head[:p.nhead])
+			}
+			room = room[:min(len(room), held+allowed)]
+		case len(missing) == 0:
 			c.starve()
 			return 0, false
 		}
-		if p.size == 0 && c.listener.o.Framing == Frames {
-			held = copy(room, p.head[:p.nhead])
-		}
-		room = room[:min(len(room), held+allowed)]
 	}
 	want := len(missing) + len(room) - held
 	n, err := l.scratch.readv(c.fd, missing, room[held:])
