@@ -35,6 +35,7 @@ var imports = map[string][]string{
 	"metadata/controller": {"metadata"},
 	"metadata/memory":     {"metadata"},
 	"metadata/central":    {"metadata", "metadata/controller", "jobs"},
+	"metadata/etcd":       {"metadata"},
 	"metadata/storetest":  {"metadata"},
 	"broker/plog":         {"slab", "protocol", "protocol/record"},
 	"broker/group":        {},

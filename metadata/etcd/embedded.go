@@ -1,0 +1,357 @@
+//go:build !noembed
+
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+)
+
+// How etcd is set for a load that is metadata only.
+const (
+	walSegmentBytes = 16 << 20 // preallocated, twice; etcd's default of 64 MB is for more
+	revisionsKept   = 10_000   // for watches that lag; older ones are compacted every few minutes
+)
+
+func init() { wal.SegmentSizeBytes = walSegmentBytes } // etcd has no other way to set it
+
+// Embedded is an etcd server in this process.
+type Embedded struct {
+	options EmbeddedOptions
+	log     *zap.Logger
+	scratch *scratch
+	front   *front // nil in a cluster of one, which needs no port
+	http    *http.Client
+	tls     transport.TLSInfo
+	dir     string // etcd's data
+
+	ctx       context.Context // until Close
+	cancel    context.CancelFunc
+	watchdog  sync.WaitGroup
+	admitting sync.Mutex
+	running   atomic.Pointer[etcdserver.EtcdServer] // once it is ready
+
+	mu     sync.Mutex
+	status memberStatus // guarded by mu
+
+	etcd       *embed.Etcd
+	readyAfter time.Duration
+	done       chan struct{}
+	err        error // before done is closed
+	closing    sync.Once
+}
+
+// StartEmbedded starts a member, and returns when it is ready to serve: the cluster
+// has a leader, and this member is a part of it. That needs all members if the
+// cluster is new, and a majority if it isn't; ctx bounds the wait.
+func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
+	began := time.Now()
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &Embedded{options: o, log: o.Log, done: make(chan struct{}), status: memberStatus{Name: o.Name, Cluster: maps.Clone(o.Cluster)}}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	if err := e.prepare(); err != nil {
+		e.tearDown()
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	for {
+		again, err := e.try(ctx)
+		if err == nil {
+			break
+		}
+		if !again || ctx.Err() != nil {
+			e.tearDown()
+			return nil, err
+		}
+		e.log.Warn("etcd didn't get ready, trying again as a new member", zap.Error(err))
+	}
+	e.readyAfter = time.Since(began)
+	e.log.Info("etcd is ready", zap.String("member", o.Name), zap.Stringer("id", e.etcd.Server.MemberID()),
+		zap.Duration("after", e.readyAfter))
+	e.watchdog.Go(e.watch)
+	return e, nil
+}
+
+// prepare does what is done once.
+func (e *Embedded) prepare() (err error) {
+	o := e.options
+	if e.scratch, err = newScratch(); err != nil {
+		return err
+	}
+	e.dir = o.DataDir
+	if e.dir == "" {
+		e.dir = e.scratch.path("data")
+	}
+	dial := &http.Transport{DisableKeepAlives: true}
+	if o.TLS != nil {
+		e.tls = transport.TLSInfo{CertFile: o.TLS.CertFile, KeyFile: o.TLS.KeyFile, TrustedCAFile: o.TLS.CAFile, ClientCertAuth: true}
+		if dial.TLSClientConfig, err = e.tls.ClientConfig(); err != nil {
+			return err
+		}
+	}
+	e.http = &http.Client{Transport: dial}
+	if len(o.Cluster) == 1 {
+		return nil
+	}
+	l, err := net.Listen("tcp", o.PeerListen)
+	if err != nil {
+		return err
+	}
+	if o.TLS != nil {
+		config, err := e.tls.ServerConfig()
+		if err != nil {
+			_ = l.Close()
+			return err
+		}
+		l = tls.NewListener(l, config)
+	}
+	e.front = startFront(l, e.scratch.path("peer"), e.answer)
+	return nil
+}
+
+// try starts etcd once. again: it may be tried again, with a new identity.
+func (e *Embedded) try(ctx context.Context) (again bool, err error) {
+	restart, err := e.inspect()
+	if err != nil {
+		return false, err
+	}
+	from := origin{what: "restart from " + e.dir}
+	if restart {
+		e.setStatus(func(s *memberStatus) { s.Nonce, s.Chosen, s.Member = "", nil, true })
+	} else if from, err = e.form(ctx); err != nil {
+		return false, err
+	}
+	config, err := e.config(from)
+	if err != nil {
+		return false, err
+	}
+	if !restart {
+		if err := e.setMilestone(false); err != nil {
+			return false, err
+		}
+	}
+	e.log.Debug("starting etcd", zap.String("as", from.what), zap.String("initial_cluster", from.initial))
+	if e.etcd, err = startEtcd(config); err != nil {
+		return from.joins, fmt.Errorf("etcd: %s: %w", from.what, err)
+	}
+	if err = e.await(ctx, from, restart); err != nil {
+		e.etcd.Close()
+		e.etcd = nil
+		return !restart, fmt.Errorf("etcd: %s: %w", from.what, err)
+	}
+	if err = e.setMilestone(true); err != nil {
+		e.etcd.Close()
+		e.etcd = nil
+		return false, err
+	}
+	e.running.Store(e.etcd.Server)
+	return false, nil
+}
+
+// startEtcd makes an error of a panic: that is how etcd says that its files are
+// broken.
+func startEtcd(config *embed.Config) (etcd *embed.Etcd, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return embed.StartEtcd(config)
+}
+
+// await waits until etcd is ready.
+func (e *Embedded) await(ctx context.Context, from origin, restart bool) error {
+	server := e.etcd.Server
+	if from.joins && server.MemberID() != from.id {
+		return fmt.Errorf("it would be member %v, and was added as %v", server.MemberID(), from.id)
+	}
+	limit := time.NewTimer(formReadyLimit)
+	defer limit.Stop()
+	if restart {
+		limit.Stop() // its data is worth waiting for
+	}
+	notice := time.NewTicker(formNoticeEvery)
+	defer notice.Stop()
+	for {
+		select {
+		case <-server.ReadyNotify():
+			return nil
+		case <-server.StopNotify():
+			return e.post(server)
+		case err := <-e.etcd.Err():
+			return err
+		case <-limit.C:
+			return fmt.Errorf("not ready after %v", formReadyLimit)
+		case <-notice.C:
+			e.log.Info("etcd waits for a majority of the cluster")
+		case <-ctx.Done():
+			return fmt.Errorf("no majority of the cluster answers: %w", ctx.Err())
+		}
+	}
+}
+
+// post says why etcd stopped.
+func (e *Embedded) post(server *etcdserver.EtcdServer) error {
+	if server.IsIDRemoved(uint64(server.MemberID())) {
+		return fmt.Errorf("member %s was removed from the cluster. %s: %s", e.options.Name, adviceRemoved, e.dir)
+	}
+	return errors.New("it stopped by itself")
+}
+
+// watch sees etcd stop by itself.
+func (e *Embedded) watch() {
+	select {
+	case <-e.ctx.Done():
+	case <-e.etcd.Server.StopNotify():
+		if e.ctx.Err() == nil {
+			e.err = fmt.Errorf("etcd: %w", e.post(e.etcd.Server))
+			e.log.Error("etcd has stopped", zap.Error(e.err))
+			close(e.done)
+		}
+	}
+}
+
+// Done is closed when etcd stops by itself, and Err then says why. Close doesn't
+// close it.
+func (e *Embedded) Done() <-chan struct{} { return e.done }
+
+// Err is nil before Done is closed.
+func (e *Embedded) Err() error {
+	select {
+	case <-e.done:
+		return e.err
+	default:
+		return nil
+	}
+}
+
+// Endpoints are for Options.Endpoints, of a Store in this process.
+func (e *Embedded) Endpoints() []string {
+	addr := e.etcd.Clients[0].Addr()
+	switch {
+	case addr.Network() == "unix":
+		return []string{"unix://" + addr.String()}
+	case e.options.TLS != nil:
+		return []string{"https://" + addr.String()}
+	}
+	return []string{"http://" + addr.String()}
+}
+
+// ReadyAfter is how long StartEmbedded took.
+func (e *Embedded) ReadyAfter() time.Duration { return e.readyAfter }
+
+// Leading says whether this member leads etcd.
+func (e *Embedded) Leading() bool {
+	s := e.etcd.Server
+	return s.Leader() == s.MemberID()
+}
+
+// Close hands the lead over to another member if this one has it, stops etcd, and
+// removes what is temporary. Stores are to be closed before: etcd waits for its
+// clients for several seconds.
+func (e *Embedded) Close() {
+	e.closing.Do(e.tearDown)
+}
+
+func (e *Embedded) tearDown() {
+	e.cancel()
+	e.watchdog.Wait()
+	e.running.Store(nil)
+	if e.etcd != nil {
+		e.etcd.Close()
+	}
+	if e.front != nil {
+		e.front.close()
+	}
+	if e.http != nil {
+		e.http.CloseIdleConnections()
+	}
+	if e.scratch != nil {
+		e.scratch.remove()
+	}
+}
+
+func (e *Embedded) getStatus() memberStatus {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status
+}
+
+// setStatus has f change a copy: the maps in a status are never written to.
+func (e *Embedded) setStatus(f func(*memberStatus)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(&e.status)
+}
+
+func (e *Embedded) scheme() string {
+	if e.options.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+func (e *Embedded) peerURL(name string) string { return e.scheme() + "://" + e.options.Cluster[name] }
+
+func (e *Embedded) config(from origin) (*embed.Config, error) {
+	o := e.options
+	c := embed.NewConfig()
+	c.Name, c.Dir = o.Name, e.dir
+	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: e.scratch.path("peer")}}
+	c.AdvertisePeerUrls = []url.URL{{Scheme: e.scheme(), Host: o.Cluster[o.Name]}}
+	c.PeerTLSInfo = e.tls
+	client := url.URL{Scheme: "unix", Path: e.scratch.path("client")}
+	if o.ClientListen != "" {
+		addr, err := net.ResolveTCPAddr("tcp", o.ClientListen) // etcd binds to numbers only
+		if err != nil {
+			return nil, fmt.Errorf("etcd: the clients' address: %w", err)
+		}
+		host := ""
+		if addr.IP == nil {
+			host = net.IPv4zero.String()
+		} else {
+			host = addr.IP.String()
+		}
+		client = url.URL{Scheme: e.scheme(), Host: net.JoinHostPort(host, strconv.Itoa(addr.Port))}
+		c.ClientTLSInfo = e.tls
+	}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	c.InitialCluster, c.InitialClusterToken = from.initial, from.token
+	if from.joins {
+		c.ClusterState = embed.ClusterStateFlagExisting
+	}
+	c.TickMs = uint(o.HeartbeatInterval.Milliseconds())
+	c.ElectionMs = uint(o.ElectionTimeout.Milliseconds())
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, strconv.Itoa(revisionsKept)
+	c.EnableGRPCGateway = false
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quiet(o.Log, "etcd", false))
+
+	// The check would have a member that comes back wait until the others have been
+	// connected for 5 s. It guards against changes that cost the quorum; ours are a
+	// removal of a dead member and its replacement, each of which is committed by
+	// the quorum that it leaves.
+	c.StrictReconfigCheck = false
+
+	// A temporary member never starts from its data again, so the data needn't
+	// outlive the machine.
+	c.UnsafeNoFsync = o.DataDir == ""
+	return c, nil
+}

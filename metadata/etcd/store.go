@@ -1,0 +1,201 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"millrace/metadata"
+)
+
+// Store is a metadata.Store on etcd.
+type Store struct {
+	options Options
+	log     *zap.Logger
+	client  *clientv3.Client
+	meta    string        // what stands before every key
+	cluster atomic.Uint64 // etcd's cluster id
+
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // every goroutine of ours
+
+	commits committer
+	leases  keeper
+
+	mu      sync.Mutex
+	closed  bool            // guarded by mu: no goroutine is started any more
+	watches map[*watch]bool // guarded by mu
+}
+
+var _ metadata.Store = (*Store)(nil)
+
+// Open connects to etcd, and returns when it has answered, or with an error
+// after DialTimeout.
+func Open(o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	connect := grpc.ConnectParams{
+		MinConnectTimeout: connectTimeout,
+		Backoff:           backoff.Config{BaseDelay: reconnectMin, MaxDelay: reconnectMax, Multiplier: reconnectFactor, Jitter: reconnectJitter},
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
+		DialTimeout: o.DialTimeout, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(connect)},
+		Logger:      quiet(o.Log, "etcd-client", true),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(o.Endpoints, ", "), err)
+	}
+	s := &Store{options: o, log: o.Log, client: client, meta: o.Prefix + "meta/", watches: make(map[*watch]bool)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.commits.init(s)
+	s.leases.init(s)
+	if err := s.greet(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(o.Endpoints, ", "), err)
+	}
+	return s, nil
+}
+
+// greet finds out whether etcd answers, with a quorum behind it, and whether it
+// is new enough.
+func (s *Store) greet() error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.options.DialTimeout)
+	defer cancel()
+	err := s.try(ctx, attemptTimeout, func(ctx context.Context) error {
+		resp, err := s.client.Get(ctx, s.meta, clientv3.WithCountOnly())
+		if err == nil {
+			s.cluster.Store(resp.Header.GetClusterId())
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, endpoint := range s.options.Endpoints {
+		one, done := context.WithTimeout(ctx, attemptTimeout)
+		status, err := s.client.Status(one, endpoint)
+		done()
+		if err != nil { // it is down, and others aren't
+			s.log.Warn("an etcd endpoint doesn't answer", zap.String("endpoint", endpoint), zap.Error(err))
+			continue
+		}
+		if !recent(status.Version) {
+			return fmt.Errorf("%s is etcd %s; 3.5.8 or later is needed: older ones say that a watch has got further than it has", endpoint, status.Version)
+		}
+	}
+	return nil
+}
+
+// recent says whether a version is 3.5.8 or later. Before it etcd answered a
+// progress request ahead of events (etcd-io/etcd#15220).
+func recent(version string) bool {
+	oldest := [...]int{3, 5, 8}
+	parts := strings.SplitN(strings.SplitN(version, "-", 2)[0], ".", len(oldest))
+	for i, least := range oldest {
+		if i >= len(parts) {
+			return false
+		}
+		n, err := strconv.Atoi(parts[i])
+		if err != nil || n < least {
+			return false
+		}
+		if n > least {
+			return true
+		}
+	}
+	return true
+}
+
+// Close ends every watch with ErrClosed and every request, and returns when no
+// goroutine of the store is left. It must not be called from a callback.
+func (s *Store) Close() {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.wg.Wait()
+	if !already {
+		s.commits.farewell()
+		_ = s.client.Close() // it says that it was closed
+	}
+}
+
+// spawn runs f on a goroutine that Close waits for; false: the store is closed.
+func (s *Store) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.wg.Go(f)
+	return true
+}
+
+func (s *Store) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// TxnMax implements metadata.Store. One op and one compare are the store's own.
+func (s *Store) TxnMax() int { return s.options.TxnMax - 1 }
+
+// pageKeys bounds the answer to one request of a listing; the largest value is
+// that of a topic with thousands of partitions.
+const pageKeys = 1000
+
+// Range implements metadata.Store. A long listing is read in pages, all as of the
+// revision of the first; if that is compacted meanwhile it starts again.
+func (s *Store) Range(ctx context.Context, prefix string) ([]metadata.KeyValue, int64, error) {
+	ctx, done := s.context(ctx)
+	defer done()
+	for {
+		kvs, revision, err := s.list(ctx, prefix)
+		if errors.Is(err, rpctypes.ErrCompacted) {
+			continue
+		}
+		return kvs, revision, s.translate(err)
+	}
+}
+
+func (s *Store) list(ctx context.Context, prefix string) (kvs []metadata.KeyValue, revision int64, err error) {
+	from := s.meta + prefix
+	end := clientv3.GetPrefixRangeEnd(from)
+	for {
+		options := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(pageKeys), clientv3.WithRev(revision)}
+		var resp *clientv3.GetResponse
+		err = s.try(ctx, pageTimeout, func(ctx context.Context) (err error) {
+			resp, err = s.client.Get(ctx, from, options...)
+			return err
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		if revision == 0 {
+			revision = resp.Header.GetRevision()
+		}
+		for _, kv := range resp.Kvs {
+			kvs = append(kvs, metadata.KeyValue{Key: string(kv.Key[len(s.meta):]), Value: kv.Value, Revision: kv.ModRevision})
+		}
+		if !resp.More {
+			return kvs, revision, nil
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}

@@ -1,0 +1,43 @@
+package etcd
+
+import "time"
+
+// How long the store waits, all in one place. A request that changes nothing the
+// second time (all of ours, see commit.go) is tried again after attemptTimeout,
+// and the client's balancer then takes the next endpoint; so an endpoint that
+// takes connections and answers nothing costs one attempt.
+const (
+	dialTimeoutDefault = 5 * time.Second
+
+	attemptTimeout = time.Second      // one try of a small request
+	pageTimeout    = 3 * time.Second  // one try of a page of a listing
+	requestTimeout = 15 * time.Second // all tries of a request, if its context says no less
+	commitTimeout  = 10 * time.Second // all tries of a commit; after it the outcome is unknown
+	retryDelayMin  = 20 * time.Millisecond
+	retryDelayMax  = 500 * time.Millisecond
+	farewellLimit  = 500 * time.Millisecond // Close's last request, a courtesy
+
+	// The connection. gRPC doesn't ping more often than every 10 s, and etcd
+	// closes the connection of a client that pings more often than every 5 s.
+	pingEvery       = 10 * time.Second
+	pingTimeout     = 3 * time.Second
+	connectTimeout  = 2 * time.Second
+	reconnectMin    = 100 * time.Millisecond
+	reconnectMax    = time.Second
+	reconnectJitter = 0.2
+	reconnectFactor = 1.6
+
+	// A watch. It asks for its progress at once when a revision must be reached
+	// that has no events, later when events are to be expected, and now and then
+	// when nothing happens, to find out whether anybody is there.
+	progressLater = 200 * time.Millisecond
+	progressAgain = 50 * time.Millisecond
+	watchIdle     = 2 * time.Second
+	watchStall    = 1500 * time.Millisecond // nothing heard for so long: another stream
+	watchBackMin  = 10 * time.Millisecond
+	watchBackMax  = time.Second
+
+	// How long a marker outlives a store that has stopped committing. Its lease is
+	// renewed by the first commit after half of it.
+	markerTTL = time.Hour
+)
