@@ -148,11 +148,7 @@ func fill(t *testing.T, s *Server, topic string, partitions int32, count int) {
 	for p := range partitions {
 		c := Dial(t, Leader(t, s, topic, p))
 		for range count {
-			got := Produce(c, 3, topic, p, batch)
-			for External() && got.ErrorCode == kerr.NotLeaderForPartition.Code { // Apache Kafka tells of leaders before they are ready
-				got = Produce(c, 3, topic, p, batch)
-			}
-			if got.ErrorCode != 0 {
+			if got := Produce(c, 3, topic, p, batch); got.ErrorCode != 0 {
 				t.Fatalf("produce: %d", got.ErrorCode)
 			}
 		}

@@ -7,6 +7,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("E2E_CROWD") != "" {
+		crowd(os.Getenv("E2E_CROWD"))
+		return
+	}
 	code := m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Println(err)

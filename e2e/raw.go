@@ -301,7 +301,7 @@ func Leader(t testing.TB, s *Server, topic string, partition int32) string {
 		}
 		for _, p := range m.Topics[0].Partitions {
 			for _, b := range m.Brokers {
-				if p.Partition == partition && p.Leader == b.NodeID {
+				if p.Partition == partition && p.Leader == b.NodeID && ready(t, hostPort(b.Host, b.Port), topic, partition) {
 					return hostPort(b.Host, b.Port)
 				}
 			}
@@ -309,6 +309,23 @@ func Leader(t testing.TB, s *Server, topic string, partition int32) string {
 	}
 	t.Fatalf("%s/%d has no leader", topic, partition)
 	return ""
+}
+
+// ready: Apache Kafka tells of a leader before it leads. Ours must not.
+func ready(t testing.TB, leader, topic string, partition int32) bool {
+	if !External() {
+		return true
+	}
+	c := Dial(t, leader)
+	defer c.Close()
+	r := kmsg.NewPtrListOffsetsRequest()
+	r.Version, r.ReplicaID = 1, -1
+	p := kmsg.NewListOffsetsRequestTopicPartition()
+	p.Partition, p.Timestamp = partition, -1
+	one := kmsg.NewListOffsetsRequestTopic()
+	one.Topic, one.Partitions = topic, append(one.Partitions, p)
+	r.Topics = append(r.Topics, one)
+	return c.Do(r).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].ErrorCode == 0
 }
 
 // Metadata asks for one topic, without creating it.
@@ -347,3 +364,26 @@ func ProduceRequest(version int16, topic string, partition int32, batches ...[]b
 }
 
 func hostPort(host string, port int32) string { return net.JoinHostPort(host, fmt.Sprint(port)) }
+
+// tryMetadata asks for brokers only; false if nobody answers.
+func tryMetadata(address string) (*kmsg.MetadataResponse, bool) {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return nil, false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(2 * time.Second))
+	r := kmsg.NewPtrMetadataRequest()
+	r.Version, r.Topics = 9, []kmsg.MetadataRequestTopic{}
+	frame, _ := (&Conn{conn: conn}).Frame(r)
+	if _, err := conn.Write(frame); err != nil {
+		return nil, false
+	}
+	answer, err := readFrame(conn)
+	if err != nil {
+		return nil, false
+	}
+	_, response, err := parse(r, answer)
+	m, ok := response.(*kmsg.MetadataResponse)
+	return m, ok && err == nil && len(m.Brokers) > 0
+}

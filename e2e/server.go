@@ -137,6 +137,9 @@ func start(o Options) (*Server, error) {
 	}
 	s := &Server{cmd: exec.Command(path, args...), log: &logBuffer{ready: make(chan readyLine, 1)}}
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // ours are not the server's settings
+		return strings.HasPrefix(v, "MILLRACE_") || strings.HasPrefix(v, "KAFKA_")
+	})
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

@@ -44,6 +44,34 @@ const cases = {
     })
     await consumer.disconnect()
   },
+
+  // Produces and consumes in a group all the time, while somebody plays with the brokers. No unexpected error may come.
+  async traffic (topic, seconds) {
+    const end = Date.now() + Number(seconds) * 1000
+    const patient = new Kafka({
+      clientId: 'traffic', brokers: bootstrap.split(','), logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 20, maxRetryTime: 500 },
+    })
+    const consumer = patient.consumer({ groupId: `${topic}-node`, sessionTimeout: 6000, heartbeatInterval: 300, maxWaitTimeInMs: 100 })
+    const producer = patient.producer()
+    let consumed = 0
+    let sent = 0
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      // Retriable ones it recovers from by a restart.
+      if (!payload.restart) console.log(`problem consumer: ${payload.error.name} ${payload.error.message}`)
+    })
+    await Promise.all([consumer.connect(), producer.connect()])
+    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    await consumer.run({ eachMessage: async () => { consumed++ } })
+    for (; Date.now() < end; sent++) {
+      await producer.send({ topic, acks: -1, messages: [{ key: `k${sent % 10}`, value: `v${sent}` }] })
+        .catch(error => console.log(`problem producer: ${error.name} ${error.message}`))
+    }
+    await producer.disconnect()
+    await consumer.disconnect()
+    console.log(`consumed ${consumed}`)
+    console.log(`sent ${sent}`)
+    console.log('done')
+  },
 }
 
 cases[name](...args).then(() => process.exit(0), error => {

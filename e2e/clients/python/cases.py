@@ -101,5 +101,57 @@ def idempotent(bootstrap, topic, pause, count):
     print("failures", failures)
 
 
+def traffic(bootstrap, topic, seconds):
+    """Produces and consumes in a group all the time, while somebody plays with the brokers. No unexpected error may come."""
+    import threading
+    import time
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+    end = time.monotonic() + float(seconds)
+    problems = []
+    expected = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._TIMED_OUT)
+
+    def on_error(error):
+        if error.fatal() or error.code() not in expected:
+            problems.append(f"error: {error}")
+
+    def read():
+        count = 0
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic + "-python", "auto.offset.reset": "earliest",
+                             "session.timeout.ms": 6000, "heartbeat.interval.ms": 300, "fetch.wait.max.ms": 100, "error_cb": on_error})
+        consumer.subscribe([topic])
+        while time.monotonic() < end:
+            message = consumer.poll(0.1)
+            if message is None:
+                continue
+            if not message.error():
+                count += 1
+            elif not message.error().retriable() and message.error().code() not in expected:
+                problems.append(f"consumer: {message.error()}")
+        try:
+            consumer.commit(asynchronous=False)
+        except KafkaException as e:
+            if e.args[0].code() != KafkaError._NO_OFFSET:
+                problems.append(f"commit: {e}")
+        consumer.close()
+        print("consumed", count)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    sent = 0
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0, "delivery.timeout.ms": 30000,
+                         "error_cb": on_error})
+    while time.monotonic() < end:
+        producer.produce(topic, f"v{sent}", f"k{sent % 10}", on_delivery=lambda e, m: problems.append(f"producer: {e}") if e else None)
+        producer.poll(0.002)
+        sent += 1
+    if left := producer.flush(30):
+        problems.append(f"{left} not delivered")
+    reader.join()
+    print("sent", sent)
+    for problem in problems:
+        print("problem", problem)
+    print("done")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1].replace("-", "_")](*sys.argv[2:])
