@@ -56,9 +56,13 @@ func TestManyConnections(t *testing.T) {
 func TestNoDescriptors(t *testing.T) {
 	f := start(t, Options{})
 	ln := f.listen(ListenerOptions{Handler: &funcs{}})
+	fds := openFDs()
 	warm := dial(t, ln)
 	warm.send(request(0, 1, 8))
 	warm.want(request(0, 1, 8))
+	// Accepting takes two descriptors for a moment, and a connection that gets only one
+	// is closed. So wait until the second is given back, or there is one left too many.
+	eventually(t, "the connection has one descriptor at each end", func() bool { return openFDs() == fds+2 })
 
 	// The client's descriptor is there before there are none left.
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -84,7 +88,7 @@ func TestNoDescriptors(t *testing.T) {
 	}
 	got := make([]byte, 12)
 	if _, err := file.Read(got); err != nil || string(got) != string(request(0, 3, 8)) {
-		t.Errorf("%x, %v", got, err)
+		t.Errorf("%x, %v; lines %v", got, err, f.logs.All())
 	}
 	if n := f.logs.FilterMessageSnippet(line).Len(); n != 1 {
 		t.Errorf("%d lines, want one", n)
@@ -129,10 +133,12 @@ func exhaustFiles(t *testing.T) (giveBack func()) {
 		fds = append(fds, fd)
 	}
 	return func() {
+		// All at once: with a single descriptor a connection could be accepted, but not
+		// handed to its loop.
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
 		for _, fd := range fds {
 			_ = syscall.Close(fd)
 		}
 		fds = nil
-		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
 	}
 }
