@@ -113,6 +113,7 @@ type Listener struct {
 	closing  chan struct{}
 	once     sync.Once
 	over     rateLimit // of the line about caps
+	stuck    rateLimit // of the line about failing to accept
 
 	mu    sync.Mutex
 	conns int // admitted and not finished
@@ -217,8 +218,8 @@ func (ln *Listener) accept() {
 			continue
 		}
 		// No descriptors, no buffers: it will not get better by asking at once.
-		if pause.first() {
-			ln.log.Error("can't accept connections, trying again", zap.Error(err))
+		if n, ok := ln.stuck.allow(time.Now(), 10*time.Second); ok {
+			ln.log.Error("can't accept connections, trying again", zap.Error(err), zap.Int("failures", n))
 		}
 		select {
 		case <-time.After(pause.next()):
@@ -234,7 +235,7 @@ func (ln *Listener) admit(nc *net.TCPConn) error {
 		local: addrPort(nc.LocalAddr()), remote: addrPort(nc.RemoteAddr())}
 	if limit := ln.reserve(c.remote.Addr()); limit != "" {
 		_ = nc.Close()
-		if n, ok := ln.over.allow(time.Now()); ok {
+		if n, ok := ln.over.allow(time.Now(), time.Second); ok {
 			ln.log.Warn("refused a connection: "+limit, zap.Stringer("client", c.remote),
 				zap.Int("refused_since_last_line", n))
 		}
@@ -296,22 +297,22 @@ func (ln *Listener) release(ip netip.Addr) {
 // backoff doubles a pause from 5 ms to a second.
 type backoff struct{ d time.Duration }
 
-func (b *backoff) reset()      { b.d = 0 }
-func (b *backoff) first() bool { return b.d == 0 }
+func (b *backoff) reset() { b.d = 0 }
+
 func (b *backoff) next() time.Duration {
 	b.d = min(max(2*b.d, 5*time.Millisecond), time.Second)
 	return b.d
 }
 
-// rateLimit lets one line a second through and counts the rest. Accept goroutine only.
+// rateLimit lets one line in a while through and counts the rest. Accept goroutine only.
 type rateLimit struct {
 	last  time.Time
 	count int
 }
 
-func (r *rateLimit) allow(now time.Time) (n int, ok bool) {
+func (r *rateLimit) allow(now time.Time, every time.Duration) (n int, ok bool) {
 	r.count++
-	if now.Sub(r.last) < time.Second {
+	if now.Sub(r.last) < every {
 		return 0, false
 	}
 	n, r.count, r.last = r.count, 0, now
