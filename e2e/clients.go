@@ -126,6 +126,7 @@ type Program struct {
 	Args    []string
 	Env     []string // beside the test's own
 	Stdin   []byte
+	Dir     string
 	Timeout time.Duration // default 30 s; then it and its children are killed
 }
 
@@ -162,7 +163,7 @@ func (p Program) run() (Output, error) {
 func (p Program) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...)
 	cmd.Env = append(os.Environ(), p.Env...)
-	cmd.Stdin = bytes.NewReader(p.Stdin)
+	cmd.Stdin, cmd.Dir = bytes.NewReader(p.Stdin), p.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
