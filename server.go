@@ -203,12 +203,33 @@ func (s *Server) listen(name string, port int) (*host, error) {
 		FrameBytesMax:  int(s.config.SocketRequestMaxBytes),
 		IdleTimeout:    time.Duration(s.config.ConnectionsMaxIdleMs) * time.Millisecond,
 		ConnectionsMax: int(s.config.MaxConnections), ConnectionsPerIPMax: int(s.config.MaxConnectionsPerIP),
+		SendBufferBytes: sendBufferBytes(s.config), ReceiveBufferBytes: receiveBufferBytes(s.config),
 	})
 	if err != nil {
 		return nil, err
 	}
 	h.addr = h.listener.Addr().(*net.TCPAddr).AddrPort()
 	return h, nil
+}
+
+// sendBufferBytes is socket.send.buffer.bytes if somebody set it. Otherwise it is large enough for the socket to take a
+// whole answer of 1 MiB at once: fetches of that size cost 1.5 × the floor's CPU with the kernel's own tuning, and
+// 1.1 × so. It bounds what the kernel holds for a client that doesn't read; idle connections hold nothing.
+func sendBufferBytes(c *config.Config) int {
+	const own = 4 << 20
+	if !c.IsSet("socket.send.buffer.bytes") {
+		return own
+	}
+	return int(max(0, c.SocketSendBufferBytes))
+}
+
+// receiveBufferBytes is socket.receive.buffer.bytes if somebody set it. A small one nearly doubles the cost of produces,
+// so Kafka's default of 100 KiB is not taken over: the kernel tunes it.
+func receiveBufferBytes(c *config.Config) int {
+	if !c.IsSet("socket.receive.buffer.bytes") {
+		return 0
+	}
+	return int(max(0, c.SocketReceiveBufferBytes))
 }
 
 // endpoint is what clients are told of a broker: its listener, or the advertised one. Several brokers of a process
