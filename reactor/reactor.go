@@ -87,7 +87,7 @@ type Reactor struct {
 	outbound atomic.Int64 // bytes that sockets haven't taken
 	conns    atomic.Int64
 	lastID   atomic.Uint64
-	canPause bool // the poller passed the test; see pausing
+	canPause bool // the poller passed the test; see probe.go
 	writable *writable
 
 	mu        sync.Mutex
@@ -167,7 +167,7 @@ type Stats struct {
 	Connections   int64
 	InFlightBytes int64 // frames handed to handlers, not yet answered
 	OutboundBytes int64 // answers that sockets haven't taken
-	CanPause      bool  // false: the poller couldn't be reached; see Options and pausing
+	CanPause      bool  // false: a client that sends on while it must wait is cut off at 4 MiB
 }
 
 // Stats returns figures for an operator.
