@@ -39,9 +39,9 @@ type committer struct {
 	store  *Store
 	marker string
 
-	mu      sync.Mutex
-	queue   []commit
-	running bool // a goroutine is at it
+	mu    sync.Mutex
+	queue []commit      // guarded by mu
+	idle  chan struct{} // guarded by mu: closed when the goroutine ends; nil: there is none
 
 	// Of that goroutine alone.
 	seq      uint64           // of the commit; the marker's value
@@ -74,21 +74,38 @@ func (s *Store) Commit(t metadata.Txn, done func(revision int64, err error)) {
 		done(0, fmt.Errorf("etcd: %d compares and %d ops in one transaction, the most is %d", len(t.Compares), len(t.Ops), most))
 		return
 	}
-	c := &s.commits
-	c.mu.Lock()
-	full := len(c.queue) >= commitsMax
-	start := !full && !c.running
-	if !full {
-		c.queue = append(c.queue, commit{t, done})
-		c.running = true
+	if err := s.commits.enqueue(commit{t, done}); err != nil {
+		done(0, err)
 	}
+}
+
+func (c *committer) enqueue(next commit) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) >= commitsMax {
+		return fmt.Errorf("etcd: %d commits wait already", commitsMax)
+	}
+	if c.idle == nil && !c.store.spawn(c.run) || c.store.isClosed() {
+		return metadata.ErrClosed
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	c.queue = append(c.queue, next)
+	return nil
+}
+
+// drain waits until what was committed is answered, for a while.
+func (c *committer) drain() {
+	c.mu.Lock()
+	idle := c.idle
 	c.mu.Unlock()
-	if full {
-		done(0, fmt.Errorf("etcd: %d commits wait already", commitsMax))
+	if idle == nil {
 		return
 	}
-	if start && !s.spawn(c.run) {
-		c.run() // closed: it answers
+	select {
+	case <-idle:
+	case <-time.After(farewellLimit):
 	}
 }
 
@@ -108,7 +125,8 @@ func (c *committer) run() {
 	for {
 		c.mu.Lock()
 		if len(c.queue) == 0 {
-			c.queue, c.running = nil, false
+			close(c.idle)
+			c.queue, c.idle = nil, nil
 			c.mu.Unlock()
 			return
 		}

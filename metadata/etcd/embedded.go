@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ import (
 const (
 	walSegmentBytes = 16 << 20 // preallocated, twice; etcd's default of 64 MB is for more
 	revisionsKept   = 10_000   // for watches that lag; older ones are compacted every few minutes
+	handOverLimit   = time.Second
 )
 
 func init() { wal.SegmentSizeBytes = walSegmentBytes } // etcd has no other way to set it
@@ -50,6 +52,7 @@ type Embedded struct {
 	mu     sync.Mutex
 	status memberStatus // guarded by mu
 
+	hushed     atomic.Bool // etcd complains when it is closed
 	etcd       *embed.Etcd
 	readyAfter time.Duration
 	done       chan struct{}
@@ -82,6 +85,7 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 			return nil, err
 		}
 		e.log.Warn("etcd didn't get ready, trying again as a new member", zap.Error(err))
+		pause(ctx, formAgainDelay)
 	}
 	e.readyAfter = time.Since(began)
 	e.log.Info("etcd is ready", zap.String("member", o.Name), zap.Stringer("id", e.etcd.Server.MemberID()),
@@ -108,6 +112,13 @@ func (e *Embedded) prepare() (err error) {
 		}
 	}
 	e.http = &http.Client{Transport: dial}
+	if o.ClientListen != "" {
+		l, err := net.Listen("tcp", o.ClientListen)
+		if err != nil {
+			return err // better now than after a cluster was joined
+		}
+		_ = l.Close()
+	}
 	if len(o.Cluster) == 1 {
 		return nil
 	}
@@ -133,14 +144,10 @@ func (e *Embedded) try(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	from := origin{what: "restart from " + e.dir}
+	from := origin{what: "restart from " + e.dir, restart: true}
 	if restart {
 		e.setStatus(func(s *memberStatus) { s.Nonce, s.Chosen, s.Member = "", nil, true })
 	} else if from, err = e.form(ctx); err != nil {
-		return false, err
-	}
-	config, err := e.config(from)
-	if err != nil {
 		return false, err
 	}
 	if !restart {
@@ -149,21 +156,47 @@ func (e *Embedded) try(ctx context.Context) (again bool, err error) {
 		}
 	}
 	e.log.Debug("starting etcd", zap.String("as", from.what), zap.String("initial_cluster", from.initial))
-	if e.etcd, err = startEtcd(config); err != nil {
-		return from.joins, fmt.Errorf("etcd: %s: %w", from.what, err)
+	if err = e.run(ctx, from); errors.Is(err, errUnpublished) {
+		e.log.Debug("starting etcd again: it doesn't say that it is ready")
+		err = e.run(ctx, origin{what: from.what, id: from.id})
 	}
-	if err = e.await(ctx, from, restart); err != nil {
-		e.etcd.Close()
-		e.etcd = nil
-		return !restart, fmt.Errorf("etcd: %s: %w", from.what, err)
+	if err != nil {
+		again = from.joins || errors.Is(err, errNotReady)
+		return again, fmt.Errorf("etcd: %s: %w", from.what, err)
 	}
 	if err = e.setMilestone(true); err != nil {
-		e.etcd.Close()
-		e.etcd = nil
+		e.stop()
 		return false, err
 	}
 	e.running.Store(e.etcd.Server)
 	return false, nil
+}
+
+// run starts etcd and waits until it is ready.
+func (e *Embedded) run(ctx context.Context, from origin) error {
+	config, err := e.config(from)
+	if err != nil {
+		return err
+	}
+	if e.etcd, err = startEtcd(config); err != nil {
+		e.etcd = nil
+		return err
+	}
+	if err := e.await(ctx, from); err != nil {
+		e.stop()
+		return err
+	}
+	return nil
+}
+
+// stop stops etcd at once. An embedded etcd that isn't ready yet can't be closed
+// before it has stopped.
+func (e *Embedded) stop() {
+	was := e.hushed.Swap(true)
+	defer e.hushed.Store(was)
+	e.etcd.Server.HardStop()
+	e.etcd.Close()
+	e.etcd = nil
 }
 
 // startEtcd makes an error of a panic: that is how etcd says that its files are
@@ -177,20 +210,31 @@ func startEtcd(config *embed.Config) (etcd *embed.Etcd, err error) {
 	return embed.StartEtcd(config)
 }
 
+// errUnpublished: a member that joined has the cluster's data, and isn't ready.
+// etcd calls itself ready when it has told the others its name. It tells the
+// leader as soon as it knows of one, which may be before it knows the leader's
+// address; that message is lost, and it takes etcd 6 s to see it. Starting again
+// (with the data, so as the same member) takes a tenth of a second.
+var errUnpublished = errors.New("joined, and not ready")
+
+var errNotReady = fmt.Errorf("not ready after %v", formReadyLimit)
+
+const (
+	joinPollEvery = 20 * time.Millisecond
+	joinGrace     = 300 * time.Millisecond // from having something of the data to being ready
+)
+
 // await waits until etcd is ready.
-func (e *Embedded) await(ctx context.Context, from origin, restart bool) error {
+func (e *Embedded) await(ctx context.Context, from origin) error {
 	server := e.etcd.Server
-	if from.joins && server.MemberID() != from.id {
+	if from.id != 0 && server.MemberID() != from.id {
 		return fmt.Errorf("it would be member %v, and was added as %v", server.MemberID(), from.id)
 	}
-	limit := time.NewTimer(formReadyLimit)
-	defer limit.Stop()
-	if restart {
-		limit.Stop() // its data is worth waiting for
-	}
-	notice := time.NewTicker(formNoticeEvery)
-	defer notice.Stop()
-	for {
+	began := time.Now()
+	var caughtUp time.Time
+	poll := time.NewTicker(joinPollEvery)
+	defer poll.Stop()
+	for noticed := began; ; {
 		select {
 		case <-server.ReadyNotify():
 			return nil
@@ -198,12 +242,20 @@ func (e *Embedded) await(ctx context.Context, from origin, restart bool) error {
 			return e.post(server)
 		case err := <-e.etcd.Err():
 			return err
-		case <-limit.C:
-			return fmt.Errorf("not ready after %v", formReadyLimit)
-		case <-notice.C:
-			e.log.Info("etcd waits for a majority of the cluster")
 		case <-ctx.Done():
 			return fmt.Errorf("no majority of the cluster answers: %w", ctx.Err())
+		case now := <-poll.C:
+			switch {
+			case from.joins && caughtUp.IsZero() && server.CommittedIndex() > 0:
+				caughtUp = now
+			case from.joins && !caughtUp.IsZero() && now.Sub(caughtUp) > joinGrace:
+				return errUnpublished
+			case !from.restart && now.Sub(began) > formReadyLimit:
+				return errNotReady
+			case now.Sub(noticed) > formNoticeEvery:
+				noticed = now
+				e.log.Info("etcd waits for a majority of the cluster")
+			}
 		}
 	}
 }
@@ -265,18 +317,44 @@ func (e *Embedded) Leading() bool {
 }
 
 // Close hands the lead over to another member if this one has it, stops etcd, and
-// removes what is temporary. Stores are to be closed before: etcd waits for its
-// clients for several seconds.
+// removes what is temporary. Stores are to be closed before.
 func (e *Embedded) Close() {
-	e.closing.Do(e.tearDown)
+	e.closing.Do(func() {
+		e.handOver()
+		e.tearDown()
+	})
+}
+
+// handOver spares the others an election. etcd would do it too, but waits 6 s for a
+// member that stops at the same time.
+func (e *Embedded) handOver() {
+	e.setStatus(func(s *memberStatus) { s.Leaving = true })
+	if !e.Leading() || len(e.options.Cluster) == 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
+	defer cancel()
+	others, _ := e.askAll(ctx)
+	server := e.etcd.Server
+	for _, m := range server.Cluster().Members() {
+		for name, other := range others {
+			if !other.Member || other.Leaving || !slices.Contains(m.PeerURLs, e.peerURL(name)) {
+				continue
+			}
+			if err := server.MoveLeader(ctx, server.Lead(), uint64(m.ID)); err == nil {
+				return
+			}
+		}
+	}
 }
 
 func (e *Embedded) tearDown() {
 	e.cancel()
+	e.hushed.Store(true)
 	e.watchdog.Wait()
 	e.running.Store(nil)
 	if e.etcd != nil {
-		e.etcd.Close()
+		e.stop()
 	}
 	if e.front != nil {
 		e.front.close()
@@ -342,7 +420,7 @@ func (e *Embedded) config(from origin) (*embed.Config, error) {
 	c.ElectionMs = uint(o.ElectionTimeout.Milliseconds())
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, strconv.Itoa(revisionsKept)
 	c.EnableGRPCGateway = false
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quiet(o.Log, "etcd", false))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quiet(o.Log, "etcd", &e.hushed))
 
 	// The check would have a member that comes back wait until the others have been
 	// connected for 5 s. It guards against changes that cost the quorum; ours are a

@@ -22,10 +22,12 @@ func (s *Store) context(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// try makes attempts until one succeeds, is refused, or ctx is done. It is for
+// try makes attempts until one succeeds, is refused, or ctx is done. The first has
+// attemptTimeout, each later one twice that of the one before, up to most. It is for
 // requests that may be carried out twice.
-func (s *Store) try(ctx context.Context, attempt time.Duration, f func(context.Context) error) error {
-	for delay := retryDelayMin; ; delay = min(2*delay, retryDelayMax) {
+func (s *Store) try(ctx context.Context, most time.Duration, f func(context.Context) error) error {
+	attempt := attemptTimeout
+	for delay := retryDelayMin; ; delay, attempt = min(2*delay, retryDelayMax), min(2*attempt, most) {
 		one, cancel := context.WithTimeout(ctx, attempt)
 		err := f(one)
 		cancel()

@@ -43,6 +43,7 @@ type memberStatus struct {
 	Nonce   string            `json:"nonce,omitempty"`  // "": it has data
 	Chosen  map[string]string `json:"chosen,omitempty"` // the nonces that its cluster is made of
 	Member  bool              `json:"member"`           // it has data, or etcd runs
+	Leaving bool              `json:"leaving"`          // it is about to stop
 }
 
 // step is what a member without data does next.
@@ -93,7 +94,8 @@ type origin struct {
 	token   string
 	initial string   // etcd's initial-cluster
 	joins   bool     // an existing cluster
-	id      types.ID // as which it joins
+	restart bool     // from its data
+	id      types.ID // as which it joins; 0: whatever comes
 }
 
 // form finds out what this member, which has no data, is to be.
@@ -139,8 +141,10 @@ func (e *Embedded) form(ctx context.Context) (origin, error) {
 const (
 	formPollEvery   = 100 * time.Millisecond
 	formAskTimeout  = time.Second
-	formJoinTimeout = 15 * time.Second
+	formJoinTimeout = 5 * time.Second
+	formChangeLimit = time.Second // for a change of the members to be committed
 	formNoticeEvery = 10 * time.Second
+	formAgainDelay  = time.Second
 	formReadyLimit  = 20 * time.Second // a new member that isn't ready by then tries again, as another
 
 	adviceForm = "A new cluster needs all its members once, at the same time. A member that lost its data needs a majority of the others running. " +
@@ -253,7 +257,7 @@ func (e *Embedded) answer(method, path string, body []byte) (code int, reply any
 		}
 		admitted, err := e.admit(r)
 		if err != nil {
-			e.log.Warn("a member can't be taken in", zap.String("member", r.Name), zap.Error(err))
+			e.log.Debug("a member can't be taken in", zap.String("member", r.Name), zap.Error(err))
 			return http.StatusServiceUnavailable, err.Error()
 		}
 		return http.StatusOK, admitted
@@ -267,14 +271,14 @@ func (e *Embedded) answer(method, path string, body []byte) (code int, reply any
 func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 	e.admitting.Lock()
 	defer e.admitting.Unlock()
-	ctx, cancel := context.WithTimeout(e.ctx, formJoinTimeout-formAskTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, 2*formChangeLimit+formAskTimeout)
 	defer cancel()
 	server := e.running.Load()
 	if _, ok := e.options.Cluster[r.Name]; !ok || r.Name == e.options.Name || r.Nonce == "" {
 		return joinReply{}, fmt.Errorf("%q isn't another member of this cluster", r.Name)
 	}
-	if server == nil {
-		return joinReply{}, errors.New("etcd isn't ready here")
+	if server == nil || server.Leader() == 0 {
+		return joinReply{}, errors.New("etcd has no leader here")
 	}
 	var s memberStatus
 	if err := e.request(ctx, r.Name, "status", nil, &s); err != nil {
@@ -286,8 +290,11 @@ func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 	url := e.peerURL(r.Name)
 	for _, m := range server.Cluster().Members() {
 		if slices.Contains(m.PeerURLs, url) {
-			e.log.Warn("removing a member of etcd that lost its data", zap.String("member", r.Name), zap.Stringer("id", m.ID))
-			if _, err := server.RemoveMember(ctx, uint64(m.ID)); err != nil {
+			e.log.Info("removing a member from etcd that lost its data", zap.String("member", r.Name), zap.Stringer("id", m.ID))
+			one, done := context.WithTimeout(ctx, formChangeLimit)
+			_, err := server.RemoveMember(one, uint64(m.ID))
+			done()
+			if err != nil {
 				return joinReply{}, fmt.Errorf("removing the former %s: %w", r.Name, err)
 			}
 		}
@@ -298,7 +305,9 @@ func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 	}
 	now := time.Now()
 	added := membership.NewMember("", urls, "", &now)
-	members, err := server.AddMember(ctx, *added)
+	one, done := context.WithTimeout(ctx, formChangeLimit)
+	defer done()
+	members, err := server.AddMember(one, *added)
 	if err != nil {
 		return joinReply{}, fmt.Errorf("adding %s: %w", r.Name, err)
 	}

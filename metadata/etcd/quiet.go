@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,17 +15,24 @@ const (
 	sameMessages     = 1
 )
 
-// usual are warnings that say how this package means it.
+// usual are warnings that say what is meant to be so, or what another message says
+// too: "peer became inactive" and "failed to reach the peer URL".
 var usual = map[string]bool{
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 	"simple token is not cryptographically signed":                                         true,
+	"closed TCP streaming connection with remote peer":                                     true,
+	"lost TCP streaming connection with remote peer":                                       true,
+	"failed to find remote peer in cluster":                                                true,
+	"failed to get version":                                                                true,
+	"prober detected unhealthy status":                                                     true,
+	"failed to apply request":                                                              true,
+	"request stats":                                                                        true,
 }
 
-// quiet is log for etcd's own use. client: nothing but errors is above debug: the
-// store itself says what is the matter.
-func quiet(log *zap.Logger, name string, client bool) *zap.Logger {
+// quiet is log for etcd's own use. While hushed holds everything goes to debug.
+func quiet(log *zap.Logger, name string, hushed *atomic.Bool) *zap.Logger {
 	wrap := zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-		return quietCore{zapcore.NewSamplerWithOptions(core, sameMessageEvery, sameMessages, 0), client}
+		return quietCore{zapcore.NewSamplerWithOptions(core, sameMessageEvery, sameMessages, 0), hushed}
 	})
 	// A fatal error of etcd's must not take the process down without the stack
 	// that tells why; and while it starts it can be had as an error.
@@ -33,11 +41,11 @@ func quiet(log *zap.Logger, name string, client bool) *zap.Logger {
 
 type quietCore struct {
 	zapcore.Core
-	client bool
+	hushed *atomic.Bool
 }
 
 func (c quietCore) level(l zapcore.Level) zapcore.Level {
-	if l == zapcore.InfoLevel || (l == zapcore.WarnLevel && c.client) {
+	if l == zapcore.InfoLevel || (l <= zapcore.ErrorLevel && c.hushed.Load()) {
 		return zapcore.DebugLevel
 	}
 	return l
@@ -46,14 +54,14 @@ func (c quietCore) level(l zapcore.Level) zapcore.Level {
 func (c quietCore) Enabled(l zapcore.Level) bool { return c.Core.Enabled(c.level(l)) }
 
 func (c quietCore) With(fields []zapcore.Field) zapcore.Core {
-	return quietCore{c.Core.With(fields), c.client}
+	return quietCore{c.Core.With(fields), c.hushed}
 }
 
 func (c quietCore) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if usual[e.Message] {
-		return to
-	}
 	e.Level = c.level(e.Level)
+	if usual[e.Message] {
+		e.Level = zapcore.DebugLevel
+	}
 	if !c.Core.Enabled(e.Level) {
 		return to
 	}

@@ -51,11 +51,13 @@ func Open(o Options) (*Store, error) {
 		MinConnectTimeout: connectTimeout,
 		Backoff:           backoff.Config{BaseDelay: reconnectMin, MaxDelay: reconnectMax, Multiplier: reconnectFactor, Jitter: reconnectJitter},
 	}
+	var hushed atomic.Bool // the store itself says what is the matter
+	hushed.Store(true)
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
 		DialTimeout: o.DialTimeout, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(connect)},
-		Logger:      quiet(o.Log, "etcd-client", true),
+		Logger:      quiet(o.Log, "etcd-client", &hushed),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(o.Endpoints, ", "), err)
@@ -121,13 +123,15 @@ func recent(version string) bool {
 	return true
 }
 
-// Close ends every watch with ErrClosed and every request, and returns when no
-// goroutine of the store is left. It must not be called from a callback.
+// Close waits a little for the commits that are on their way, ends every watch with
+// ErrClosed and every request, and returns when no goroutine of the store is left.
+// It must not be called from a callback.
 func (s *Store) Close() {
 	s.mu.Lock()
 	already := s.closed
 	s.closed = true
 	s.mu.Unlock()
+	s.commits.drain()
 	s.cancel()
 	s.wg.Wait()
 	if !already {

@@ -10,7 +10,7 @@ const (
 	dialTimeoutDefault = 5 * time.Second
 
 	attemptTimeout = time.Second      // one try of a small request
-	pageTimeout    = 3 * time.Second  // one try of a page of a listing
+	pageTimeout    = 8 * time.Second  // the longest try of a page of a listing
 	requestTimeout = 15 * time.Second // all tries of a request, if its context says no less
 	commitTimeout  = 10 * time.Second // all tries of a commit; after it the outcome is unknown
 	retryDelayMin  = 20 * time.Millisecond
