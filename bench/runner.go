@@ -173,14 +173,16 @@ func (r *Runner) runCase(ctx context.Context, rep *report.Report, c *Case) (*rep
 			r.Progress.Step(fmt.Sprintf("%s %s round %d/%d", c.Name, name, round+1, rounds),
 				float64(round*len(targets)+i)/float64(rounds*len(targets)))
 			o, err := r.runOnce(ctx, w, c, name, rep)
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return rc, ctx.Err()
-			}
-			if err != nil {
+			case errors.Is(err, context.DeadlineExceeded):
+				result.Error = "it took too long: " + err.Error()
+			case err != nil:
 				result.Error = err.Error()
-				continue
+			default:
+				result.Add(o.figures, o.latency)
 			}
-			result.Add(o.figures, o.latency)
 		}
 	}
 	r.Progress.Skip()
@@ -189,6 +191,9 @@ func (r *Runner) runCase(ctx context.Context, rep *report.Report, c *Case) (*rep
 
 // runOnce runs a case against one target, once.
 func (r *Runner) runOnce(ctx context.Context, w *Workload, c *Case, name string, rep *report.Report) (outcome, error) {
+	// A peer that hangs costs its part in this case, and no more.
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute+4*(c.Params.Warm+c.Params.Run))
+	defer cancel()
 	n := needs(&c.Params)
 	s := &session{Params: c.Params, config: r.Config, calls: r.Calls}
 	if name != "external" {
