@@ -46,8 +46,8 @@ func needFile(t testing.TB, path string) string {
 	return absolute
 }
 
-// Python is the interpreter of the environment that has the clients.
-func Python(t testing.TB) string {
+// installed is a file in the folder where .ci/setup-clients.sh puts what it builds.
+func installed(t testing.TB, path ...string) string {
 	t.Helper()
 	clients := os.Getenv("MILLRACE_CLIENTS")
 	if clients == "" {
@@ -57,8 +57,14 @@ func Python(t testing.TB) string {
 		}
 		clients = filepath.Join(cache, "millrace-clients")
 	}
-	return needFile(t, filepath.Join(clients, "venv", "bin", "python"))
+	return needFile(t, filepath.Join(append([]string{clients}, path...)...))
 }
+
+// Python is the interpreter of the environment that has the clients.
+func Python(t testing.TB) string { return installed(t, "venv", "bin", "python") }
+
+// Rust is the program of clients/rust.
+func Rust(t testing.TB) string { return installed(t, "rust", "debug", "cases") }
 
 // Node returns node, and makes kafkajs known to scripts outside of its folder.
 func Node(t testing.TB) string {

@@ -144,7 +144,7 @@ func TestFrozenEndpoint(t *testing.T) {
 	})
 	defer keeper.Wait()
 	defer close(stop)
-	for range 6 {
+	for range 2 {
 		n.step()
 		if _, _, err := s.Range(t.Context(), ""); err != nil {
 			t.Fatal(err)
