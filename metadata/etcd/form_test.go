@@ -63,6 +63,7 @@ func TestToken(t *testing.T) {
 // TestDurable restarts a cluster with data dirs as a whole, and one member whose
 // former self was removed meanwhile.
 func TestDurable(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	for name := range c.addrs {
 		c.dirs[name] = filepath.Join(os.Getenv("TMPDIR"), t.Name()+name)
