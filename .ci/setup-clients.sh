@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the real clients need, on a machine that has Go, Java with Maven, Python 3, Node and a C++ compiler: kcat and
-# librdkafka from Debian, a Python venv, Node's modules, the Java jars and classes, the C++ program. Quick when it is all there.
-# Prints the versions. The Python environment is in $MILLRACE_CLIENTS (default ~/.cache/millrace-clients), where the tests look.
+# Installs what the real clients need, on a machine that has Go, Java with Maven, Python 3, Node, Rust and a C++ compiler: kcat and
+# librdkafka from Debian, a Python venv, Node's modules, the Java jars and classes, the C++ and Rust programs. Quick when it is all
+# there. Prints the versions. The venv and the Rust program are in $MILLRACE_CLIENTS (default ~/.cache/millrace-clients), where the
+# tests look for them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clients=${MILLRACE_CLIENTS:-${XDG_CACHE_HOME:-$HOME/.cache}/millrace-clients}
@@ -56,10 +57,12 @@ python_venv
 node_modules
 java_classes
 make --silent -C examples/cpp
+cargo build --quiet --locked --manifest-path e2e/clients/rust/Cargo.toml --target-dir "$clients/rust"
 
 kcat -V | sed -n 's/^Version/kcat/p'
 echo "librdkafka $(dpkg-query -W -f '${Version}' librdkafka-dev)"
 "$clients/venv/bin/pip" freeze --disable-pip-version-check | grep -i kafka
 node -p '"node " + process.version + ", kafkajs " + require("./examples/node/node_modules/kafkajs/package.json").version'
 java -version 2>&1 | head -n 1
+sed -n 's/^rskafka = .*version = "=\([^"]*\)".*/rskafka \1/p' e2e/clients/rust/Cargo.toml
 basename examples/java/target/lib/kafka-clients-*.jar .jar

@@ -60,7 +60,8 @@ func produceOnce(addr string, recordBytes int, acks int16) error {
 			return err
 		}
 	}
-	batch, err := wire.NewBatch(wire.BatchSpec{Records: 1, RecordBytes: recordBytes, ProducerID: -1, ProducerEpoch: -1})
+	batch, err := wire.NewBatch(wire.BatchSpec{Records: 1, RecordBytes: recordBytes, ProducerID: -1, ProducerEpoch: -1,
+		TimestampMs: time.Now().UnixMilli()})
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (p *Params) Map(names []string) map[string]any {
 	all := map[string]any{"record": p.RecordBytes.String(), "batch": p.BatchBytes.String(), "partitions": p.Partitions,
 		"topics": p.Topics, "connections": p.Connections, "depth": p.Depth, "acks": p.Acks, "codec": p.Codec,
 		"idempotent": p.Idempotent, "rate": p.Rate, "fetch": p.FetchBytes.String(), "groups": p.Groups, "active": p.Active,
-		"retain": p.Retain.String(), "backlog": p.Backlog.String(), "first-touch": p.FirstTouch, "run": p.Run.String()}
+		"retain": p.Retain.String(), "backlog": p.Backlog.String(), "first-touch": p.FirstTouch, "bytes": p.BytesMax.String(), "run": p.Run.String()}
 	m := map[string]any{}
 	for _, n := range names {
 		v := all[n]

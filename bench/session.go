@@ -112,7 +112,7 @@ func (s *session) figures(r *load.Result) outcome {
 	f := report.Figures{}
 	sec, gb := r.Span.Seconds(), float64(r.Bytes)/1e9
 	per := func(name string, v float64, n float64) {
-		if n > 0 {
+		if n > 0 && v > 0 {
 			f[name] = v / n
 		}
 	}

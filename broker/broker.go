@@ -3,6 +3,7 @@ package broker
 import (
 	"hash/maphash"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -165,21 +166,25 @@ func (b *Broker) leave(was, is *metadata.Topic) {
 	b.mu.RLock()
 	hosted := b.hosted[was.ID]
 	b.mu.RUnlock()
+	var gone []*Partition
 	for i, p := range hosted {
-		if p == nil || is != nil && is.Partitions[i].Leader == b.ID {
-			continue
+		if p != nil && (is == nil || is.Partitions[i].Leader != b.ID) {
+			gone = append(gone, p)
 		}
-		b.forget(p)
+	}
+	b.forget(was.ID, gone)
+	for _, p := range gone {
 		if is == nil {
 			b.remove(p, nil)
 			continue
 		}
-		if is.Partitions[i].Leader == metadata.NoBroker {
+		lost := is.Partitions[p.Index].Leader == metadata.NoBroker
+		if lost {
 			b.deps.Log.Warn("records lost: the last replica of a partition left with its broker",
-				zap.String("topic", p.Topic), zap.Int("partition", i), zap.Int32("broker", b.ID),
+				zap.String("topic", p.Topic), zap.Int32("partition", p.Index), zap.Int32("broker", b.ID),
 				zap.Int64("end", p.Figures().LogEndOffset))
 		}
-		key, lost := partitionKey{was.ID, int32(i)}, is.Partitions[i].Leader == metadata.NoBroker
+		key := partitionKey{was.ID, p.Index}
 		b.deps.Handover.promise(key)
 		b.remove(p, func(c contents) {
 			if lost {
@@ -190,20 +195,22 @@ func (b *Broker) leave(was, is *metadata.Topic) {
 	}
 }
 
-// forget takes a partition out of the table, so that no new operation finds it.
-func (b *Broker) forget(p *Partition) {
+// forget takes partitions of a topic out of the table, so that no new operation finds them. All at once: readers hold
+// the topic's slice without a lock, so it is copied, and one copy for each of ten thousand partitions took two seconds.
+func (b *Broker) forget(id metadata.TopicID, gone []*Partition) {
+	if len(gone) == 0 {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := false
-	hosted := append([]*Partition(nil), b.hosted[p.TopicID]...)
-	hosted[p.Index] = nil
-	for _, other := range hosted {
-		left = left || other != nil
+	hosted := slices.Clone(b.hosted[id])
+	for _, p := range gone {
+		hosted[p.Index] = nil
 	}
-	if left {
-		b.hosted[p.TopicID] = hosted
+	if slices.ContainsFunc(hosted, func(p *Partition) bool { return p != nil }) {
+		b.hosted[id] = hosted
 	} else {
-		delete(b.hosted, p.TopicID)
+		delete(b.hosted, id)
 	}
 }
 

@@ -46,8 +46,8 @@ func needFile(t testing.TB, path string) string {
 	return absolute
 }
 
-// Python is the interpreter of the environment that has the clients.
-func Python(t testing.TB) string {
+// installed is a file in the folder where .ci/setup-clients.sh puts what it builds.
+func installed(t testing.TB, path ...string) string {
 	t.Helper()
 	clients := os.Getenv("MILLRACE_CLIENTS")
 	if clients == "" {
@@ -57,8 +57,14 @@ func Python(t testing.TB) string {
 		}
 		clients = filepath.Join(cache, "millrace-clients")
 	}
-	return needFile(t, filepath.Join(clients, "venv", "bin", "python"))
+	return needFile(t, filepath.Join(append([]string{clients}, path...)...))
 }
+
+// Python is the interpreter of the environment that has the clients.
+func Python(t testing.TB) string { return installed(t, "venv", "bin", "python") }
+
+// Rust is the program of clients/rust.
+func Rust(t testing.TB) string { return installed(t, "rust", "debug", "cases") }
 
 // Node returns node, and makes kafkajs known to scripts outside of its folder.
 func Node(t testing.TB) string {
@@ -91,9 +97,12 @@ func javaClassPath(t testing.TB) string {
 		t.Fatal(err)
 	}
 	javaCases.once.Do(func() {
-		if javaCases.dir, javaCases.err = os.MkdirTemp("", "millrace-e2e-java-"); javaCases.err != nil {
+		dir, err := scratch()
+		if err != nil {
+			javaCases.err = err
 			return
 		}
+		javaCases.dir = filepath.Join(dir, "java")
 		sources, _ := filepath.Glob("clients/java/*.java")
 		out, err := exec.Command("javac", append([]string{"-d", javaCases.dir, "-cp", lib + "/lib/*"}, sources...)...).CombinedOutput()
 		if err != nil {
@@ -106,9 +115,9 @@ func javaClassPath(t testing.TB) string {
 	return strings.Join([]string{javaCases.dir, lib + "/classes", lib + "/lib/*"}, ":")
 }
 
-// GoExample builds the franz-go example once.
+// goExample builds the franz-go example once.
 var goExample = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "millrace-e2e-go-")
+	dir, err := scratch()
 	if err != nil {
 		return "", err
 	}

@@ -100,6 +100,7 @@ func TestA03_NewestClientsConnect(t *testing.T) {
 		"kafka-clients": append(Java(t), "Cases", "list-topics", s.List()),
 		"kafka-python":  {Python(t), "clients/python/cases.py", "list-topics", s.List()},
 		"kafkajs":       {Node(t), "clients/node/cases.js", "list-topics", s.List()},
+		"rskafka":       {Rust(t), "list-topics", s.List()}, // A26: its client id is null
 	} {
 		if out := Run(t, Program{Args: args}); !slices.Contains(strings.Split(out.Stdout, "\n"), topic) {
 			t.Errorf("%s does not see %s: %s", name, topic, out.Stdout)

@@ -46,7 +46,9 @@ func TestA01_BrokerSetsMaxTimestamp(t *testing.T) {
 	const first = 1_700_000_000_000
 	var messages []*sarama.ProducerMessage
 	for i := range 10 {
-		messages = append(messages, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("v"), Timestamp: time.UnixMilli(first + int64(i)*1000)})
+		messages = append(messages, &sarama.ProducerMessage{
+			Topic: topic, Value: sarama.StringEncoder("v"), Timestamp: time.UnixMilli(first + int64(i)*1000),
+		})
 	}
 	if err := p.SendMessages(messages); err != nil {
 		t.Fatal(err)
@@ -182,7 +184,10 @@ func TestA13_NoRecordLateEnough(t *testing.T) {
 			t.Errorf("v%d: match: %+v", version, got)
 		}
 	}
-	for name, want := range map[string]string{topic: fmt.Sprintf("%s null %d 1 %d", future, int64(ts)+1, int64(ts)+5), empty: fmt.Sprintf("%s null %d null", future, int64(ts)+1)} {
+	for name, want := range map[string]string{
+		topic: fmt.Sprintf("%s null %d 1 %d", future, int64(ts)+1, int64(ts)+5),
+		empty: fmt.Sprintf("%s null %d null", future, int64(ts)+1),
+	} {
 		out := Run(t, Program{Args: append(slices.Clone(java), "Cases", "times", s.List(), name, future, strconv.Itoa(ts+1))})
 		if got := strings.Join(strings.Fields(out.Stdout), " "); got != want {
 			t.Errorf("kafka-clients: %s, want %s", got, want)

@@ -353,6 +353,22 @@ func TestA47_DeleteRecords(t *testing.T) {
 	}
 }
 
+// A47 with the client that reported it.
+func TestA47_RskafkaDeletesRecords(t *testing.T) {
+	s := Shared(t)
+	out := Run(t, Program{Args: []string{Rust(t), "delete-records", s.List(), Name(t, "t"), "5", "11", "-1"}})
+	var got []string
+	for line := range strings.Lines(out.Stdout) {
+		if !strings.HasPrefix(line, "sent") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{"deleted 5", "bounds 5 10", `error 11 Server error OffsetOutOfRange with message ""`, "bounds 5 10", "deleted -1", "bounds 10 10"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A47: records of a compacted topic are not deleted by offset, and not by a broker that doesn't lead.
 func TestA47_DeleteRecordsRefused(t *testing.T) {
 	s := Shared(t)

@@ -3,6 +3,7 @@ package floor
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"millrace/bench/wire"
 )
@@ -33,7 +34,7 @@ type shelf struct {
 
 func newShelf(o Options) (shelf, error) {
 	b, err := wire.NewBatch(wire.BatchSpec{Records: max(o.BatchBytes/max(o.RecordBytes, 1), 1),
-		RecordBytes: o.RecordBytes, ProducerID: -1, ProducerEpoch: -1})
+		RecordBytes: o.RecordBytes, ProducerID: -1, ProducerEpoch: -1, TimestampMs: time.Now().UnixMilli()})
 	if err != nil {
 		return shelf{}, err
 	}

@@ -161,7 +161,7 @@ func (f *fetcher) answer(response []byte, now time.Time) error {
 	records := 0
 	for f.reader.Next() {
 		if f.reader.Code != protocol.None {
-			return fmt.Errorf("partition %d at offset %d: %w", f.reader.Index, s.offset,
+			return fmt.Errorf("partition %d at offset %d, log %d to %d: %w", f.reader.Index, s.offset, f.reader.LogStart, f.reader.HighWatermark,
 				&wire.CodeError{API: "Fetch", Code: f.reader.Code})
 		}
 		_, count, next, err := wire.WalkBatches(f.reader.Records, s.offset, false)
@@ -170,8 +170,8 @@ func (f *fetcher) answer(response []byte, now time.Time) error {
 		}
 		records += count
 		s.offset = next
-		if count == 0 && next >= f.reader.HighWatermark {
-			s.offset = f.reader.LogStart // round again
+		if !f.once && s.end > s.start && next >= s.end {
+			s.offset = s.start // round again, without asking for what isn't there yet: that would wait
 		}
 	}
 	if err := f.reader.Err(); err != nil {

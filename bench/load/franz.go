@@ -13,16 +13,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// franz is a load by franz-go. Counters are shared by its callbacks; the histogram is guarded by mu.
+// franz is a load by franz-go. Counters are shared by its callbacks.
 type franz struct {
 	spec  *Spec
 	meter *meter
 
-	requests, records, bytes atomic.Int64 // produced and acknowledged
-	read, readBytes          atomic.Int64
-	flight                   atomic.Int64
-	mu                       sync.Mutex
-	failed                   error
+	records, bytes  atomic.Int64 // produced and acknowledged
+	read, readBytes atomic.Int64
+	mu              sync.Mutex // of the meter's histogram and failed
+	failed          error
 }
 
 func newFranz(s *Spec) *franz { return &franz{spec: s, meter: newMeter(s, ownProcess)} }
@@ -89,7 +88,7 @@ func FranzFetch(ctx context.Context, s Spec) (*Result, error) {
 	f.spec.Rate = 0
 	r, err := f.run(ctx, func(ctx context.Context) error { return f.consume(ctx, kgo.NewOffset().AtStart(), "", true) })
 	if r != nil { // what was read is the main thing here
-		r.Requests, r.Records, r.Bytes = r.ReadRecords, r.ReadRecords, r.ReadBytes
+		r.Records, r.Bytes, r.ReadRecords, r.ReadBytes = r.ReadRecords, r.ReadBytes, 0, 0
 	}
 	return r, err
 }
@@ -134,7 +133,7 @@ func (f *franz) run(ctx context.Context, work func(context.Context) error) (*Res
 	if err := f.settle(sleep); err != nil {
 		return nil, err
 	}
-	requests, records, bytes := f.requests.Load(), f.records.Load(), f.bytes.Load()
+	records, bytes := f.records.Load(), f.bytes.Load()
 	read, readBytes := f.read.Load(), f.readBytes.Load()
 	f.mu.Lock()
 	f.meter.begin(time.Now())
@@ -150,9 +149,8 @@ func (f *franz) run(ctx context.Context, work func(context.Context) error) (*Res
 	f.mu.Lock()
 	r := f.meter.end()
 	f.mu.Unlock()
-	r.Requests, r.Records, r.Bytes = f.requests.Load()-requests, f.records.Load()-records, f.bytes.Load()-bytes
+	r.Records, r.Bytes = f.records.Load()-records, f.bytes.Load()-bytes // how many requests that took isn't known
 	r.ReadRecords, r.ReadBytes = f.read.Load()-read, f.readBytes.Load()-readBytes
-	r.ReadRequests = r.ReadRecords
 	cancel()
 	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
@@ -269,7 +267,6 @@ func (f *franz) send(ctx context.Context, c *kgo.Client, value []byte, due time.
 			}
 			return
 		}
-		f.requests.Add(1)
 		f.records.Add(1)
 		f.bytes.Add(int64(len(value)))
 		if timed {

@@ -31,7 +31,7 @@ func (j Java) JavaProduce(ctx context.Context, s Spec) (*Result, error) {
 	}
 	m := newMeter(&s, ownProcess)
 	m.begin(time.Now())
-	out, err := j.run(ctx, "org.apache.kafka.tools.ProducerPerformance", "--topic", s.Topic.Name, "--num-records",
+	out, cpu, err := j.run(ctx, "org.apache.kafka.tools.ProducerPerformance", "--topic", s.Topic.Name, "--num-records",
 		strconv.FormatInt(n, 10), "--record-size", strconv.Itoa(s.RecordBytes), "--throughput", rate,
 		"--command-property", "bootstrap.servers="+s.Bootstrap, "acks="+acks)
 	if err != nil {
@@ -45,8 +45,8 @@ func (j Java) JavaProduce(ctx context.Context, s Spec) (*Result, error) {
 	if p.records != n {
 		return nil, fmt.Errorf("ProducerPerformance sent %d of %d records", p.records, n)
 	}
-	r.Requests, r.Records, r.Bytes = n, n, n*int64(s.RecordBytes)
-	r.Latency = nil
+	r.Records, r.Bytes = n, n*int64(s.RecordBytes)
+	r.Latency, r.ClientCPU = nil, cpu
 	r.extra("records_per_s", p.perSecond)
 	r.extra("latency_p50_us", p.p50ms*1000)
 	r.extra("latency_p99_us", p.p99ms*1000)
@@ -58,7 +58,7 @@ func (j Java) JavaFetch(ctx context.Context, s Spec) (*Result, error) {
 	n := max(s.BytesMax/int64(max(s.RecordBytes, 1)), 1)
 	m := newMeter(&s, ownProcess)
 	m.begin(time.Now())
-	out, err := j.run(ctx, "org.apache.kafka.tools.ConsumerPerformance", "--bootstrap-server", s.Bootstrap, "--topic",
+	out, cpu, err := j.run(ctx, "org.apache.kafka.tools.ConsumerPerformance", "--bootstrap-server", s.Bootstrap, "--topic",
 		s.Topic.Name, "--num-records", strconv.FormatInt(n, 10), "--timeout", "60000")
 	if err != nil {
 		return nil, err
@@ -68,20 +68,21 @@ func (j Java) JavaFetch(ctx context.Context, s Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Requests, r.Records, r.Bytes = records, records, int64(megabytes*(1<<20))
-	r.ReadRecords, r.ReadBytes = r.Records, r.Bytes
-	r.Latency = nil
+	r.Records, r.Bytes = records, int64(megabytes*(1<<20))
+	r.Latency, r.ClientCPU = nil, cpu
 	r.extra("records_per_s", perSecond)
 	return r, nil
 }
 
-func (j Java) run(ctx context.Context, class string, args ...string) (string, error) {
+// run runs a class and gives what it printed and the CPU time that it took.
+func (j Java) run(ctx context.Context, class string, args ...string) (out string, cpu time.Duration, err error) {
 	java := []string{"-Xmx512M", "-Dlog4j2.configurationFile=" + j.Config, "-cp", j.Jars + "/*", class}
-	out, err := exec.CommandContext(ctx, "java", append(java, args...)...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, "java", append(java, args...)...)
+	b, err := cmd.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", class, err, lastLines(string(out), 5))
+		return "", 0, fmt.Errorf("%s: %w: %s", class, err, lastLines(string(b), 5))
 	}
-	return string(out), nil
+	return string(b), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
 func lastLines(s string, n int) string {

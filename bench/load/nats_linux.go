@@ -21,8 +21,9 @@ func NATSProduce(ctx context.Context, s Spec) (*Result, error) {
 func natsPublish(ctx context.Context, s *Spec, readers *askReaders) (*Result, error) {
 	value := letters(s.RecordBytes)
 	return ask(ctx, s, func(_ *engine, i int) (*asker, error) {
-		return &asker{greeting: []byte(natsConnect + "SUB ack 1\r\n"),
-			request: fmt.Appendf(nil, "PUB %s ack %d\r\n%s\r\n", natsSubject(i), len(value), value), cut: natsAck}, nil
+		// Subjects are the whole server's: every connection needs an inbox of its own.
+		return &asker{greeting: fmt.Appendf(nil, "%sSUB ack.%d 1\r\n", natsConnect, i),
+			request: fmt.Appendf(nil, "PUB %s ack.%d %d\r\n%s\r\n", natsSubject(i), i, len(value), value), cut: natsAck}, nil
 	}, readers)
 }
 
@@ -107,7 +108,7 @@ func (f *natsPuller) fill(c *client) error {
 		f.begun = true
 		f.queued = append(f.queued, natsConnect...)
 		for i := range f.slots {
-			f.queued = fmt.Appendf(f.queued, "SUB s%d %d\r\n", i, i+1)
+			f.queued = fmt.Appendf(f.queued, "SUB %s %d\r\n", f.inbox(i), i+1)
 			f.create(i)
 		}
 	}
@@ -122,6 +123,8 @@ func (f *natsPuller) consumer(i int) string {
 	return fmt.Sprintf("%s.c%d_%d", natsStream(f.stream), i, f.slots[i].generation)
 }
 
+func (f *natsPuller) inbox(i int) string { return fmt.Sprintf("pull.%d.%d", f.stream, i) }
+
 // create asks for a slot's next consumer. The answer comes to the slot's subject and begins with a brace.
 func (f *natsPuller) create(i int) {
 	s := &f.slots[i]
@@ -130,14 +133,16 @@ func (f *natsPuller) create(i int) {
 	_, name, _ := strings.Cut(f.consumer(i), ".")
 	body := fmt.Sprintf(`{"stream_name":%q,"config":{"name":%q,"ack_policy":"none","deliver_policy":"all",`+
 		`"mem_storage":true,"inactive_threshold":60000000000}}`, natsStream(f.stream), name)
-	f.queued = fmt.Appendf(f.queued, "PUB $JS.API.CONSUMER.CREATE.%s s%d %d\r\n%s\r\n", f.consumer(i), i, len(body), body)
+	f.queued = fmt.Appendf(f.queued, "PUB $JS.API.CONSUMER.CREATE.%s %s %d\r\n%s\r\n", f.consumer(i), f.inbox(i), len(body),
+		body)
 }
 
 func (f *natsPuller) request(i int) {
 	s := &f.slots[i]
 	s.due, s.sent = min(f.batch, f.held-s.read), time.Now()
 	body := strconv.Itoa(s.due)
-	f.queued = fmt.Appendf(f.queued, "PUB $JS.API.CONSUMER.MSG.NEXT.%s s%d %d\r\n%s\r\n", f.consumer(i), i, len(body), body)
+	f.queued = fmt.Appendf(f.queued, "PUB $JS.API.CONSUMER.MSG.NEXT.%s %s %d\r\n%s\r\n", f.consumer(i), f.inbox(i), len(body),
+		body)
 }
 
 func (f *natsPuller) receive(_ *client, b []byte) (used, missing int, err error) {
@@ -202,10 +207,10 @@ type natsTail struct {
 func (f *natsTail) fill(c *client) error {
 	if !f.begun {
 		f.begun = true
-		body := fmt.Sprintf(`{"stream_name":%q,"config":{"deliver_subject":"d%d","ack_policy":"none",`+
+		body := fmt.Sprintf(`{"stream_name":%q,"config":{"deliver_subject":"deliver.%d","ack_policy":"none",`+
 			`"deliver_policy":"all","mem_storage":true}}`, natsStream(f.index), f.index)
-		c.out.Push(fmt.Appendf(nil, "%sSUB d%d 1\r\nSUB made 2\r\nPUB $JS.API.CONSUMER.CREATE.%s made %d\r\n%s\r\n",
-			natsConnect, f.index, natsStream(f.index), len(body), body))
+		c.out.Push(fmt.Appendf(nil, "%sSUB deliver.%d 1\r\nSUB made.%d 2\r\nPUB $JS.API.CONSUMER.CREATE.%s made.%d %d\r\n%s\r\n",
+			natsConnect, f.index, f.index, natsStream(f.index), f.index, len(body), body))
 	}
 	if f.pong {
 		f.pong = false

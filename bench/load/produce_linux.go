@@ -166,7 +166,7 @@ func newProducer(m *meter, partition int32) (*producer, error) {
 	f := &producer{meter: m, depth: max(s.Depth, 1), partition: partition, silent: s.Acks == 0, sequence: -1, next: -1,
 		credit: -1}
 	b := wire.BatchSpec{Records: s.records(), RecordBytes: s.recordBytes(), Codec: s.Codec, ProducerID: -1,
-		ProducerEpoch: -1}
+		ProducerEpoch: -1, TimestampMs: time.Now().UnixMilli()}
 	if s.Idempotent {
 		c, err := wire.Dial(s.Bootstrap, 10*time.Second)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 var kafkaFiles embed.FS
 
 func kafkaPeer() *Peer {
-	return &Peer{Name: "kafka", Speaks: Kafka, About: "Apache Kafka, one combined KRaft node, log on a tmpfs",
+	return &Peer{Name: "kafka", Speaks: Kafka, Compiles: true, About: "Apache Kafka, one combined KRaft node, log on a tmpfs",
 		Prepare: prepareKafka,
 		start: func(ctx context.Context, c *Config, n Needs) (*Target, error) {
 			ports, err := freePorts(2)

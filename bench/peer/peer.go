@@ -55,6 +55,8 @@ type Peer struct {
 	Name   string
 	About  string
 	Speaks string
+	// Compiles says that it gets faster while it runs: a first run is thrown away.
+	Compiles bool
 	// Prepare builds or fetches what is needed and gives the version. It may be called again.
 	Prepare func(ctx context.Context, c *Config) (version string, err error)
 	start   func(ctx context.Context, c *Config, n Needs) (*Target, error)

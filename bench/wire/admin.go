@@ -67,17 +67,45 @@ func (c *Conn) CreateTopic(s TopicSpec) (*Topic, error) {
 	return t, err
 }
 
-// AwaitTopic asks for a topic until it has so many partitions, each with a leader.
+// AwaitTopic asks for a topic until it has so many partitions, each with a leader that knows that it leads: Apache
+// Kafka's Metadata may be ahead of the broker's own state.
 func (c *Conn) AwaitTopic(name string, partitions int) (*Topic, error) {
 	for end := time.Now().Add(c.timeout); ; time.Sleep(5 * time.Millisecond) {
 		t, err := c.Topic(name)
 		if err == nil && len(t.Leaders) >= partitions {
-			return t, nil
+			if err = c.led(t); err == nil {
+				return t, nil
+			}
 		}
 		if time.Now().After(end) {
 			return nil, fmt.Errorf("topic %s has no leaders for %d partitions: %w", name, partitions, err)
 		}
 	}
+}
+
+// led asks every leader for an offset of its partitions.
+func (c *Conn) led(t *Topic) error {
+	by := map[string][]int32{}
+	for p, addr := range t.Leaders {
+		by[addr] = append(by[addr], int32(p))
+	}
+	for addr, partitions := range by {
+		leader := c
+		if addr != c.Addr {
+			var err error
+			if leader, err = Dial(addr, c.timeout); err != nil {
+				return err
+			}
+		}
+		_, err := leader.Offsets(t.Name, Latest, partitions)
+		if leader != c {
+			_ = leader.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Topic asks for a topic; a partition without a leader is an error.

@@ -18,6 +18,8 @@ const (
 	batchCRCAt        = 17
 	batchAttributesAt = 21 // the CRC covers everything from here on
 	batchLastDeltaAt  = 23
+	batchFirstTimeAt  = 27
+	batchMaxTimeAt    = 35
 	batchProducerAt   = 43
 	batchEpochAt      = 51
 	batchSequenceAt   = 53
@@ -37,6 +39,8 @@ type BatchSpec struct {
 	Codec         string // of Codecs; empty is none
 	ProducerID    int64  // −1: no idempotence
 	ProducerEpoch int16  // −1 likewise
+	// TimestampMs is of every record. One that is too old makes retention by time let go of it at once.
+	TimestampMs int64
 }
 
 // Batch is a record batch that is sent many times. It owns Bytes.
@@ -70,6 +74,8 @@ func NewBatch(s BatchSpec) (*Batch, error) {
 	b[batchMagicAt] = 2
 	binary.BigEndian.PutUint16(b[batchAttributesAt:], codec)
 	binary.BigEndian.PutUint32(b[batchLastDeltaAt:], uint32(s.Records-1))
+	binary.BigEndian.PutUint64(b[batchFirstTimeAt:], uint64(s.TimestampMs))
+	binary.BigEndian.PutUint64(b[batchMaxTimeAt:], uint64(s.TimestampMs))
 	binary.BigEndian.PutUint64(b[batchProducerAt:], uint64(s.ProducerID))
 	binary.BigEndian.PutUint16(b[batchEpochAt:], uint16(s.ProducerEpoch))
 	binary.BigEndian.PutUint32(b[batchCountAt:], uint32(s.Records))

@@ -29,6 +29,7 @@ type Desk struct {
 	Deps
 	produces      producePool
 	fetchSessions fetchSessions
+	answers       metadataCache
 }
 
 // NewDesk opens a desk.
@@ -102,6 +103,11 @@ func (d *Desk) Serve(s *Session, frame []byte, slot Slot) {
 	case kmsg.Fetch.Int16():
 		d.fetch(s, h, slot)
 		return
+	case kmsg.Metadata.Int16():
+		if known := d.answers.find(d.Cluster.Image().Revision(), metadataKeyOf(s, h), h.Body); known != nil {
+			slot.Reply(known.Reply(h.CorrelationID))
+			return
+		}
 	}
 	req, err := kafka.Decode(h)
 	if err != nil {

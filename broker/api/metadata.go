@@ -8,6 +8,7 @@ import (
 	"millrace/broker"
 	"millrace/metadata"
 	"millrace/protocol"
+	"millrace/protocol/kafka"
 )
 
 // Metadata, key 3, versions 0–13.
@@ -16,9 +17,12 @@ import (
 // the answer at once, with its leaders; Apache Kafka answers with a retriable error first. Topics are created before
 // the answer is written, so that no client sees one half made.
 func (c *call) metadata(req *kmsg.MetadataRequest) {
-	missing := c.missingTopics(req)
+	image := c.image()
+	missing := c.missingTopics(image, req)
 	if len(missing) == 0 {
-		c.answer(c.describeTopics(req, nil))
+		known := kafka.EncodeShared(c.describeTopics(image, req, nil))
+		c.answers.keep(image.Revision(), metadataKeyOf(c.session, c.header), c.header.Body, known)
+		c.slot.Reply(known.Reply(c.header.CorrelationID))
 		return
 	}
 	c.Cluster.CreateTopics(missing, false, func(results []metadata.TopicResult) {
@@ -28,16 +32,16 @@ func (c *call) metadata(req *kmsg.MetadataRequest) {
 				failed[r.Name] = r.Err
 			}
 		}
-		c.answer(c.describeTopics(req, failed))
+		c.answer(c.describeTopics(c.image(), req, failed))
 	})
 }
 
 // missingTopics are the topics that this request asks to be created.
-func (c *call) missingTopics(req *kmsg.MetadataRequest) (specs []metadata.TopicSpec) {
+func (c *call) missingTopics(image *metadata.Image, req *kmsg.MetadataRequest) (specs []metadata.TopicSpec) {
 	if !c.Config.AutoCreateTopics || req.Version >= 4 && !req.AllowAutoTopicCreation {
 		return nil
 	}
-	image, seen := c.image(), map[string]bool{}
+	seen := map[string]bool{}
 	for _, t := range req.Topics {
 		if t.Topic == nil || seen[*t.Topic] || image.Topic(*t.Topic) != nil {
 			continue
@@ -48,8 +52,12 @@ func (c *call) missingTopics(req *kmsg.MetadataRequest) (specs []metadata.TopicS
 	return specs
 }
 
-func (c *call) describeTopics(req *kmsg.MetadataRequest, failed map[string]error) *kmsg.MetadataResponse {
-	resp, image := req.ResponseKind().(*kmsg.MetadataResponse), c.image()
+// describeTopics is a function of the image, the request, the address by which the client reached us, and failed;
+// metadataCache relies on that.
+func (c *call) describeTopics(
+	image *metadata.Image, req *kmsg.MetadataRequest, failed map[string]error,
+) *kmsg.MetadataResponse {
+	resp := req.ResponseKind().(*kmsg.MetadataResponse)
 	for _, b := range image.Brokers() {
 		rb := kmsg.NewMetadataResponseBroker()
 		rb.NodeID = b.ID
@@ -68,6 +76,7 @@ func (c *call) describeTopics(req *kmsg.MetadataRequest, failed map[string]error
 
 	ops := req.IncludeTopicAuthorizedOperations
 	if all := req.Topics == nil || req.Version == 0 && len(req.Topics) == 0; all {
+		resp.Topics = make([]kmsg.MetadataResponseTopic, 0, image.TopicCount())
 		for _, t := range image.Topics() {
 			resp.Topics = append(resp.Topics, topicMetadata(image, t, ops))
 		}

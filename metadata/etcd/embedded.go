@@ -20,6 +20,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 )
@@ -241,7 +242,7 @@ func (e *Embedded) await(ctx context.Context, from origin) error {
 		case <-server.StopNotify():
 			return e.post(server)
 		case err := <-e.etcd.Err():
-			return err
+			return fmt.Errorf("%w (%w)", e.post(server), err)
 		case <-ctx.Done():
 			return fmt.Errorf("no majority of the cluster answers: %w", ctx.Err())
 		case now := <-poll.C:
@@ -260,10 +261,21 @@ func (e *Embedded) await(ctx context.Context, from origin) error {
 	}
 }
 
-// post says why etcd stopped.
+// post says why etcd stopped. It says so itself only in its log.
 func (e *Embedded) post(server *etcdserver.EtcdServer) error {
-	if server.IsIDRemoved(uint64(server.MemberID())) {
-		return fmt.Errorf("member %s was removed from the cluster. %s: %s", e.options.Name, adviceRemoved, e.dir)
+	ctx, cancel := context.WithTimeout(context.Background(), formAskTimeout)
+	defer cancel()
+	for name := range e.options.Cluster {
+		if name == e.options.Name {
+			continue
+		}
+		var members []membership.Member
+		if err := e.request(ctx, name, "/members", nil, &members); err != nil {
+			continue
+		}
+		if !slices.ContainsFunc(members, func(m membership.Member) bool { return m.ID == server.MemberID() }) {
+			return fmt.Errorf("member %s was removed from the cluster. %s: %s", e.options.Name, adviceRemoved, e.dir)
+		}
 	}
 	return errors.New("it stopped by itself")
 }

@@ -186,7 +186,7 @@ func (e *Embedded) askAll(ctx context.Context) (map[string]memberStatus, map[str
 		}
 		wg.Go(func() {
 			var s memberStatus
-			err := e.request(ctx, name, "status", nil, &s)
+			err := e.request(ctx, name, frontPath+"status", nil, &s)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -200,7 +200,7 @@ func (e *Embedded) askAll(ctx context.Context) (map[string]memberStatus, map[str
 	return answers, errs
 }
 
-// request is one of ours to a member; with a body it is a POST.
+// request is one to a member; with a body it is a POST.
 func (e *Embedded) request(ctx context.Context, name, path string, body, reply any) error {
 	method := http.MethodGet
 	var text []byte
@@ -208,7 +208,7 @@ func (e *Embedded) request(ctx context.Context, name, path string, body, reply a
 		method = http.MethodPost
 		text, _ = json.Marshal(body) // strings only
 	}
-	r, err := http.NewRequestWithContext(ctx, method, e.peerURL(name)+frontPath+path, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, method, e.peerURL(name)+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (e *Embedded) askToJoin(ctx context.Context, member, nonce string) (origin,
 	ctx, cancel := context.WithTimeout(ctx, formJoinTimeout)
 	defer cancel()
 	var reply joinReply
-	if err := e.request(ctx, member, "join", joinRequest{e.options.Name, nonce}, &reply); err != nil {
+	if err := e.request(ctx, member, frontPath+"join", joinRequest{e.options.Name, nonce}, &reply); err != nil {
 		return origin{}, err
 	}
 	e.setStatus(func(s *memberStatus) { s.Member = true })
@@ -281,7 +281,7 @@ func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 		return joinReply{}, errors.New("etcd has no leader here")
 	}
 	var s memberStatus
-	if err := e.request(ctx, r.Name, "status", nil, &s); err != nil {
+	if err := e.request(ctx, r.Name, frontPath+"status", nil, &s); err != nil {
 		return joinReply{}, fmt.Errorf("asking back: %w", err)
 	}
 	if s.Member || s.Nonce != r.Nonce {

@@ -51,6 +51,37 @@ func Encode(resp kmsg.Response, correlationID int32) protocol.Reply {
 	return reply
 }
 
+// Encoded is an answer without its size and correlation id: what can be sent again to whoever asks the same. Nobody
+// changes it.
+type Encoded []byte
+
+// encodedCopyMax is the largest Encoded that Reply copies: a piece of its own on the socket costs more than that.
+const encodedCopyMax = 4 << 10
+
+// EncodeShared is Encode for an answer that will be sent many times.
+func EncodeShared(resp kmsg.Response) Encoded {
+	const before = 8 // size, correlation id
+	reply := Encode(resp, 0)
+	defer reply.Release()
+	return bytes.Clone(reply.Buf.B[before:])
+}
+
+// Reply is the whole frame for one request. All replies share e's memory if it is large, so that ten thousand slow
+// readers of a large answer cost one of it; the caller owns the reply.
+func (e Encoded) Reply(correlationID int32) protocol.Reply {
+	reply := protocol.NewReply()
+	start := len(reply.Buf.B)
+	beginFrame(&reply, correlationID, false) // what a flexible header has more is in e
+	if len(e) <= encodedCopyMax {
+		reply.Buf.B = append(reply.Buf.B, e...)
+		endFrame(&reply, start, 0)
+		return reply
+	}
+	reply.View(e, nil)
+	endFrame(&reply, start, int64(len(e)))
+	return reply
+}
+
 // UnsupportedVersion answers an ApiVersions request of a version that we don't know: in the layout of version 0, which
 // every client can read, with the versions of ApiVersions alone, so that the client asks again (KIP-511).
 func UnsupportedVersion(correlationID int32) protocol.Reply {

@@ -92,10 +92,7 @@ def idempotent(bootstrap, topic, pause, count):
     for i in range(7):
         send(f"before-{i}")
     print("paused", flush=True)
-    if pause == "stdin":
-        sys.stdin.readline()
-    else:
-        time.sleep(float(pause))
+    time.sleep(float(pause))
     for i in range(int(count)):
         send(f"after-{i}")
     print("failures", failures)
