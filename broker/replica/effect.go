@@ -28,8 +28,9 @@ const (
 	EffectFetch
 	// EffectStopFetch: do not fetch for this partition.
 	EffectStopFetch
-	// EffectAppend: append the records of this FetchAnswer, which begin at the end of the log, then send Replicated before
-	// anything else.
+	// EffectAppend: append the records of this FetchAnswer, as they are, at the end of the log, which is Offset; then send
+	// Replicated before anything else. In an empty log the first batch may begin below that, if the leader's log start lies
+	// inside of it.
 	EffectAppend
 	// EffectTruncate: cut off all records at and above Offset, and the epochs that begin there. Producer state goes back too.
 	// Offset may be the log's end: then only an epoch without records goes.

@@ -144,7 +144,7 @@ func (m *Machine) appended(e *Appended) {
 			m.arm(m.nowMs + m.config.LagTimeMaxMs + 1)
 		}
 	}
-	m.end = e.EndOffset
+	m.end, m.hollow = e.EndOffset, false
 	m.advance()
 	if m.wantCeiling() > m.offsetCeiling {
 		m.reconsider()

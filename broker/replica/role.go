@@ -92,7 +92,7 @@ func (m *Machine) becomeLeader(e *Metadata, newEpoch bool) {
 	}
 	m.stopFetch()
 	m.forgetReplicas() // what followers had in another epoch says nothing about this one
-	m.lead.epochStart = m.end
+	m.lead.epochStart, m.hollow = m.end, true
 	m.setRole(Leader)
 	m.emit(Effect{Kind: EffectBeginEpoch, LeaderEpoch: m.leaderEpoch, Offset: m.end})
 	m.setReplicas(e)
@@ -109,10 +109,11 @@ func (m *Machine) becomeFollower(newEpoch bool) {
 	case !ruleTruncateByEpoch && m.high < m.end:
 		m.end = m.high
 		m.emit(Effect{Kind: EffectTruncate, Offset: m.end})
-	case m.epochs.EpochAt(m.end) != m.lastEpoch():
-		// This replica has led in an epoch and appended nothing. The leader may have records of older epochs from here on.
+	case m.hollow:
+		// This replica has led and appended nothing, say. The leader may have records of older epochs from here on.
 		m.emit(Effect{Kind: EffectTruncate, Offset: m.end})
 	}
+	m.hollow = false
 	m.startFetch()
 }
 
