@@ -39,6 +39,7 @@ var imports = map[string][]string{
 	"metadata/storetest":  {"metadata"},
 	"broker/plog":         {"slab", "protocol", "protocol/record"},
 	"broker/group":        {},
+	"broker/replica":      {},
 	"broker": {"slab", "jobs", "protocol", "protocol/record", "metadata", "config", "broker/plog",
 		"broker/group"},
 	"broker/brokertest": {"broker", "slab", "jobs", "metadata", "metadata/central", "metadata/memory", "config"},

@@ -6,7 +6,7 @@
 //
 // Broker holds the table of partitions. Partition is one led partition: its log, its producers' sequences, the
 // fetches that wait at its end. Produce and Fetch are operations of the hot path: structs that their caller keeps and
-// fills again, and jobs.Tasks themselves. Visit is the same road for everything that may allocate. Coordinator hosts the group machine
+// fills again, and jobs.Tasks themselves. FetchSet is what a fetch session reads. Visit is the same road for everything that may allocate. Coordinator hosts the group machine
 // of one partition of __consumer_offsets.
 //
 // # Ownership
@@ -25,7 +25,8 @@
 //
 //   - Offsets are assigned by the owner of the partition, in the order in which appends arrive at its executor.
 //   - A record is readable once the high watermark has passed it. With one replica that is at once.
-//   - A waiting fetch is linked into each of its partitions or into none; only the owners link and unlink.
+//   - A waiting fetch is linked into each of its partitions or into none; only the owners link and unlink. The parts of
+//     a FetchSet (a fetch session) are linked for as long as they have nothing to tell.
 //   - Whoever is refused learns it before anything was changed: memory full, too few replicas, a sequence out of
 //     order, a fenced epoch.
 package broker

@@ -31,6 +31,8 @@ type FetchPart struct {
 type Fetch struct {
 	jobs.Link
 	Parts    []FetchPart // not to be reallocated before Done: waiting partitions point into it
+	Set      *FetchSet   // if not nil, its parts are read instead of Parts
+	All      bool        // of a Set: read every part that has news, even if there is no room left for records
 	MaxWait  time.Duration
 	BytesMin int
 	BytesMax int
@@ -41,7 +43,7 @@ type Fetch struct {
 	Bytes int // in all views
 
 	broker   *Broker
-	at       int
+	at, end  int
 	on       *jobs.Executor
 	phase    fetchPhase
 	failed   bool // a part has an error: it is told at once
@@ -73,6 +75,9 @@ const (
 func (f *Fetch) Start(b *Broker) {
 	f.broker = b
 	f.left.Store(false)
+	if f.Set != nil {
+		f.Set.fetch.Store(f)
+	}
 	if f.MaxWait > 0 {
 		f.deadline = b.deps.Now().Add(f.MaxWait)
 	}
@@ -91,9 +96,19 @@ func (f *Fetch) walk(phase fetchPhase) {
 		f.Bytes, f.failed = 0, false
 		f.state.Store(fetchWalking)
 	}
-	f.phase, f.at, f.on = phase, 0, nil
+	f.phase, f.at, f.end, f.on = phase, 0, len(f.Parts), nil
+	if f.Set == nil {
+		f.Run()
+		return
+	}
+	f.missing.Store(missingUnknown)
+	f.at, f.end = f.Set.begin()
 	f.Run()
 }
+
+// missingUnknown stands for the bytes that a fetch from a set will miss, while it is still reading: parts are linked as
+// soon as they are read, so appends are counted before it is known how many matter.
+const missingUnknown = 1 << 62
 
 // release drops the views of a reading that did not suffice.
 func (f *Fetch) release() {
@@ -109,8 +124,8 @@ func (f *Fetch) release() {
 // Run carries on where the executor changed. It is called by the executors alone. Behind a Post nothing of f is
 // touched: it may be over.
 func (f *Fetch) Run() {
-	for ; f.at < len(f.Parts); f.at++ {
-		part := &f.Parts[f.at]
+	for ; f.at < f.end && !f.full(); f.at++ {
+		part, member := f.part()
 		if part.Partition == nil {
 			f.failed = f.failed || part.Err != nil
 			continue
@@ -124,10 +139,12 @@ func (f *Fetch) Run() {
 			part.Err, f.failed = ErrNotLeader, true
 			continue
 		}
-		switch f.phase {
-		case fetchReading:
+		switch {
+		case member != nil:
+			part.Partition.readPart(f, member)
+		case f.phase == fetchReading:
 			part.Partition.read(f, part)
-		case fetchParking:
+		default:
 			part.Partition.park(f, part)
 		}
 	}
@@ -135,10 +152,28 @@ func (f *Fetch) Run() {
 	f.walked()
 }
 
+// full says that the rest of a set can wait for the next fetch: there is no more room for records.
+func (f *Fetch) full() bool { return f.Set != nil && !f.All && f.Bytes > 0 && f.Bytes >= f.BytesMax }
+
+// part is where the walk has come to; member is nil without a set.
+func (f *Fetch) part() (part *FetchPart, member *SetPart) {
+	if f.Set == nil {
+		return &f.Parts[f.at], nil
+	}
+	member = f.Set.queue[f.at]
+	if member.gone {
+		member.Partition, member.Err = nil, nil
+	} else if member.Err != nil || member.Partition == nil {
+		f.broker.find(member)
+	}
+	return &member.FetchPart, member
+}
+
 // walked decides what follows a walk over all parts.
 func (f *Fetch) walked() {
 	if f.phase == fetchReading {
-		if f.failed || f.Bytes >= f.BytesMin || len(f.Parts) == 0 || f.MaxWait <= 0 || f.left.Load() {
+		empty := f.Set == nil && len(f.Parts) == 0
+		if f.failed || f.Bytes >= f.BytesMin || empty || f.MaxWait <= 0 || f.left.Load() {
 			f.finish()
 			return
 		}
@@ -147,14 +182,21 @@ func (f *Fetch) walked() {
 			f.finish()
 			return
 		}
-		f.missing.Store(int64(f.BytesMin - f.Bytes))
 		if !f.timed {
 			f.timer.Init(f.expire)
 			f.timed = true
 		}
 		f.broker.deps.Wheel.Schedule(&f.timer, wait)
-		f.walk(fetchParking)
-		return
+		missing := int64(f.BytesMin - f.Bytes)
+		if f.Set == nil {
+			f.missing.Store(missing)
+			f.walk(fetchParking)
+			return
+		}
+		if f.missing.Add(missing-missingUnknown) <= 0 {
+			f.walk(fetchReading)
+			return
+		}
 	}
 	if !f.state.CompareAndSwap(fetchWalking, fetchParked) {
 		f.walk(fetchReading)
@@ -163,6 +205,10 @@ func (f *Fetch) walked() {
 
 func (f *Fetch) finish() {
 	f.broker.deps.Wheel.Cancel(&f.timer)
+	if f.Set != nil {
+		f.Set.read = f.at
+		f.Set.fetch.Store(nil)
+	}
 	f.Done(f)
 }
 
@@ -210,19 +256,20 @@ func (p *Partition) park(f *Fetch, part *FetchPart) {
 	p.waiters.link(&part.waiter, f)
 }
 
-// waiter is a fetch's place in the list of a partition.
+// waiter is a fetch's place in the list of a partition, or that of a part of a set.
 type waiter struct {
 	fetch      *Fetch
+	part       *SetPart // nil: the fetch has no set
 	list       *waiters
 	prev, next *waiter
 }
 
 // waiters are the fetches that wait at a partition's end. The list belongs to the partition's worker. It is bounded
-// by the connections: each has at most one fetch waiting.
+// by the connections, each of which has at most one fetch waiting, and by the fetch sessions.
 type waiters struct{ first *waiter }
 
 func (l *waiters) link(w *waiter, f *Fetch) {
-	w.fetch, w.list, w.prev, w.next = f, l, nil, l.first
+	*w = waiter{fetch: f, list: l, next: l.first}
 	if l.first != nil {
 		l.first.prev = w
 	}
@@ -249,7 +296,7 @@ func (w *waiter) unlink() {
 func (l *waiters) wake(bytes int) {
 	for w := l.first; w != nil; {
 		next := w.next
-		if f := w.fetch; f.missing.Add(-int64(bytes)) <= 0 {
+		if f := w.told(); f != nil && f.missing.Add(-int64(bytes)) <= 0 {
 			f.wake()
 		}
 		w = next
@@ -260,7 +307,33 @@ func (l *waiters) wake(bytes int) {
 func (l *waiters) wakeAll() {
 	for w := l.first; w != nil; {
 		next := w.next
-		w.fetch.wake()
+		if f := w.told(); f != nil {
+			f.wake()
+		}
 		w = next
 	}
+}
+
+// unlinkParts takes the parts of sets off the list.
+func (l *waiters) unlinkParts() {
+	for w := l.first; w != nil; {
+		next := w.next
+		if w.part != nil {
+			w.unlink()
+		}
+		w = next
+	}
+}
+
+// told lists the part of a set as one with news. It returns the fetch that waits; if there is none, the waiter is
+// unlinked: the part is listed already, and will be linked again when it is read.
+func (w *waiter) told() *Fetch {
+	if w.part == nil {
+		return w.fetch
+	}
+	f := w.part.list()
+	if f == nil {
+		w.unlink()
+	}
+	return f
 }

@@ -97,6 +97,7 @@ func (p *Partition) close() contents {
 	c := contents{log: p.log, producers: p.producers}
 	p.log, p.producers = nil, producers{}
 	p.waiters.wakeAll()
+	p.waiters.unlinkParts() // they are listed, and fail when they are read
 	if p.coordinator != nil {
 		p.coordinator.close()
 	}

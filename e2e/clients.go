@@ -97,9 +97,12 @@ func javaClassPath(t testing.TB) string {
 		t.Fatal(err)
 	}
 	javaCases.once.Do(func() {
-		if javaCases.dir, javaCases.err = os.MkdirTemp("", "millrace-e2e-java-"); javaCases.err != nil {
+		dir, err := scratch()
+		if err != nil {
+			javaCases.err = err
 			return
 		}
+		javaCases.dir = filepath.Join(dir, "java")
 		sources, _ := filepath.Glob("clients/java/*.java")
 		out, err := exec.Command("javac", append([]string{"-d", javaCases.dir, "-cp", lib + "/lib/*"}, sources...)...).CombinedOutput()
 		if err != nil {
@@ -112,9 +115,9 @@ func javaClassPath(t testing.TB) string {
 	return strings.Join([]string{javaCases.dir, lib + "/classes", lib + "/lib/*"}, ":")
 }
 
-// GoExample builds the franz-go example once.
+// goExample builds the franz-go example once.
 var goExample = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "millrace-e2e-go-")
+	dir, err := scratch()
 	if err != nil {
 		return "", err
 	}

@@ -16,5 +16,8 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		code = max(code, 1)
 	}
+	if dir, err := scratch(); err == nil {
+		os.RemoveAll(dir)
+	}
 	os.Exit(code)
 }

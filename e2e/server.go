@@ -104,12 +104,15 @@ func StartFails(t testing.TB, o Options) string {
 	return err.Error()
 }
 
+// scratch is a folder for what is built once; TestMain removes it.
+var scratch = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "millrace-e2e-") })
+
 // program is the server's program, built once.
 var program = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("MILLRACE_BIN"); path != "" {
 		return path, nil
 	}
-	dir, err := os.MkdirTemp("", "millrace-e2e-")
+	dir, err := scratch()
 	if err != nil {
 		return "", err
 	}

@@ -27,12 +27,15 @@ type Deps struct {
 // Desk serves Kafka clients on behalf of one broker. It may be used from many loops.
 type Desk struct {
 	Deps
-	produces producePool
-	answers  metadataCache
+	produces      producePool
+	fetchSessions fetchSessions
+	answers       metadataCache
 }
 
 // NewDesk opens a desk.
-func NewDesk(d Deps) *Desk { return &Desk{Deps: d} }
+func NewDesk(d Deps) *Desk {
+	return &Desk{Deps: d, fetchSessions: fetchSessions{slots: int(d.Config.FetchSessionSlots)}}
+}
 
 // Slot is where the answer to one request goes. Exactly one of its methods is called, once, from any goroutine.
 type Slot interface {
@@ -48,8 +51,9 @@ type Slot interface {
 type Session struct {
 	Local, Remote netip.AddrPort
 
-	id    uint64     // no other session of the process has it
-	fetch *fetchCall // kept for the next fetch: a connection has one at a time
+	id       uint64     // no other session of the process has it
+	fetch    *fetchCall // kept for the next fetch: a connection has one at a time
+	sessions bool       // it has made fetch sessions
 }
 
 // Open begins a session. local is the address by which the client reached us: where no address is advertised, it is
@@ -64,6 +68,9 @@ var sessions atomic.Uint64
 func (d *Desk) Close(s *Session) {
 	if s.fetch != nil {
 		s.fetch.op.Cancel()
+	}
+	if s.sessions {
+		d.fetchSessions.closeOf(s)
 	}
 }
 

@@ -5,7 +5,8 @@
 // # Types
 //
 // Desk serves one broker. Session is what it knows of one connection. Slot is where the answer to one request goes,
-// declared here and implemented by whoever owns the socket. call is one request on its way.
+// declared here and implemented by whoever owns the socket. call is one request on its way. fetchSessions is the
+// broker's cache of incremental fetch sessions.
 //
 // # One request
 //

@@ -13,8 +13,7 @@ import (
 
 // Fetch, key 1, versions 4–18 (KIP-98, KIP-227, KIP-320, KIP-392, KIP-516, KIP-951).
 //
-// Records go out as views of the slabs they lie in. No incremental session is opened: the answer's session id is 0,
-// which tells the client to name all its partitions in each fetch.
+// Records go out as views of the slabs they lie in. Sessions are in fetch_session.go.
 
 // fetchCall is the one fetch that a connection has at a time, kept by its session and used again.
 type fetchCall struct {
@@ -25,6 +24,7 @@ type fetchCall struct {
 	correlationID int32
 	response      kafka.FetchResponse
 	out           protocol.Reply // here, since response points to it while it writes
+	session       *fetchSession  // nil: the fetch stands alone
 }
 
 func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
@@ -38,15 +38,64 @@ func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
 		return
 	}
 	c.slot, c.correlationID = slot, h.CorrelationID
-	if c.request.SessionID != 0 {
-		c.replyFailed(protocol.FetchSessionIDNotFound)
+	if code := c.join(s); code != protocol.None {
+		c.replyFailed(code)
 		return
 	}
 	op := &c.op
 	op.MaxWait = time.Duration(c.request.MaxWaitMs) * time.Millisecond
 	op.BytesMax = int(max(0, min(c.request.MaxBytes, d.Config.FetchMaxBytes)))
 	op.BytesMin = min(int(c.request.MinBytes), op.BytesMax)
-	op.Parts = op.Parts[:0]
+	op.Parts, op.Set = op.Parts[:0], nil
+	if c.session != nil {
+		op.Set = &c.session.set
+	} else {
+		c.single()
+	}
+	op.Start(d.Broker)
+}
+
+// join finds or makes the session that a fetch belongs to, if any, and brings it up to date.
+func (c *fetchCall) join(s *Session) protocol.Code {
+	r, cache := &c.request, &c.desk.fetchSessions
+	now := time.Now()
+	if r.SessionEpoch > 0 || r.SessionEpoch < -1 {
+		session, code := cache.begin(r, now)
+		if code != protocol.None {
+			return code
+		}
+		session.update(r)
+		if len(session.parts) == 0 { // as on Apache Kafka: nothing left to watch, and the fetch stands alone
+			cache.end(session)
+			cache.close(r.SessionID)
+			return protocol.None
+		}
+		c.session, c.op.All = session, false
+		return protocol.None
+	}
+	if r.SessionID != 0 { // a full fetch ends the session it names
+		cache.close(r.SessionID)
+	}
+	if r.SessionEpoch < 0 {
+		return protocol.None
+	}
+	size := 0
+	for i := range r.Topics {
+		size += len(r.Topics[i].Partitions)
+	}
+	session, evicted := cache.open(s, size, r.Version >= 13, now)
+	evicted.drop()
+	if session != nil {
+		s.sessions = true
+		session.update(r)
+		c.session, c.op.All = session, true
+	}
+	return protocol.None
+}
+
+// single makes the parts of a fetch that stands alone.
+func (c *fetchCall) single() {
+	d, op := c.desk, &c.op
 	for i := range c.request.Topics {
 		t := &c.request.Topics[i]
 		for j := range t.Partitions {
@@ -62,32 +111,42 @@ func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
 			}
 		}
 	}
-	op.Start(d.Broker)
 }
 
 // fetched is called when the fetch is through, on whichever goroutine that was.
 func fetched(op *broker.Fetch) {
 	c := op.Owner.(*fetchCall)
 	c.out = protocol.NewReply()
+	if c.session != nil {
+		c.replySession()
+	} else {
+		c.replySingle()
+	}
+	clear(op.Views) // the references are the reply's now
+	op.Views = op.Views[:0]
+	c.answer()
+}
+
+func (c *fetchCall) replySingle() {
 	w, i := &c.response, 0
 	w.Begin(&c.out, c.request.Version, c.correlationID, 0, protocol.None, 0, len(c.request.Topics))
 	for t := range c.request.Topics {
 		topic := &c.request.Topics[t]
 		w.Topic(topic.Name, topic.ID, len(topic.Partitions))
 		for p := range topic.Partitions {
-			c.partition(topic.Partitions[p].Index, &op.Parts[i])
+			c.partition(topic.Partitions[p].Index, &c.op.Parts[i])
 			i++
 		}
 	}
 	w.End(nil)
-	clear(op.Views) // the references are the reply's now
-	op.Views = op.Views[:0]
-	c.answer()
 }
 
 // answer lets go of the call before it is answered: once it is, the connection's next fetch may begin.
 func (c *fetchCall) answer() {
 	slot, out := c.slot, c.out
+	if c.session != nil {
+		c.desk.fetchSessions.end(c.session)
+	}
 	c.release()
 	slot.Reply(out)
 }
@@ -124,6 +183,7 @@ func (c *fetchCall) release() {
 	}
 	clear(c.op.Parts)
 	c.op.Parts = c.op.Parts[:0]
+	c.op.Set, c.session = nil, nil
 	c.slot, c.out = nil, protocol.Reply{}
 	c.request.Reset()
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"errors"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"millrace/broker"
@@ -24,6 +26,9 @@ func (c *call) syncGroup(req *kmsg.SyncGroupRequest) {
 		e.Assignments[i] = group.Assignment{MemberID: a.MemberID, Assignment: a.MemberAssignment}
 	}
 	broker.AskCoordinator(c.Broker, req.Group, e, nil, func(r *group.SyncResult, err error) {
+		if errors.Is(err, group.ErrLoading) {
+			err = group.ErrRebalanceInProgress // clients know no better code here; they join again, as on Apache Kafka
+		}
 		resp.ErrorCode = c.code(err)
 		if r != nil {
 			resp.ProtocolType, resp.Protocol, resp.MemberAssignment = r.ProtocolType, r.ProtocolName, r.Assignment

@@ -26,6 +26,7 @@ type cluster struct {
 	*testing.T
 	addrs   map[string]string
 	dirs    map[string]string // "": temporary
+	tls     *TLSFiles
 	members map[string]*Embedded
 }
 
@@ -47,8 +48,12 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func (c *cluster) options(name string) EmbeddedOptions {
-	return EmbeddedOptions{Name: name, Cluster: c.addrs, DataDir: c.dirs[name],
+	o := EmbeddedOptions{Name: name, Cluster: c.addrs, DataDir: c.dirs[name], TLS: c.tls,
 		Log: zaptest.NewLogger(c.T, zaptest.Level(zap.InfoLevel)).Named(name)}
+	if c.tls != nil {
+		o.ClientListen = "127.0.0.1:0"
+	}
+	return o
 }
 
 // start starts members at once, and returns when all are ready.
@@ -228,6 +233,42 @@ func TestFailover(t *testing.T) {
 	w.reach(n.n)
 }
 
+// TestElectionOnEtcd kills the node that leads, etcd and all: another one leads when
+// the lease is over.
+func TestElectionOnEtcd(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	c := newCluster(t)
+	c.start("a", "b", "c")
+	led := make(chan string, 10)
+	elections := make(map[string]*metadata.Election)
+	for name := range c.members {
+		elections[name] = metadata.Campaign(metadata.ElectionOptions{
+			Store: open(t, Options{Endpoints: c.endpoints(name)}), Key: "controller", Value: []byte(name), TTL: ttl,
+			Changed: func(term metadata.Term) {
+				if term.Mine {
+					led <- name
+				}
+			},
+		})
+	}
+	first := <-led
+	began := time.Now()
+	c.kill(first)
+	second := <-led
+	t.Logf("%s led %v after %s was killed", second, time.Since(began), first)
+	if second == first {
+		t.Errorf("%s led again", first)
+	}
+	for name, e := range elections {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := e.Resign(ctx); err != nil && name != first {
+			t.Error(err)
+		}
+		cancel()
+	}
+}
+
 // TestRollingRestart has one member after the other come back without its data.
 // In the end nobody is left of the first three, and everything is still there.
 func TestRollingRestart(t *testing.T) {
@@ -256,6 +297,7 @@ func TestRollingRestart(t *testing.T) {
 // TestMajorityLost: two of three members lose their data. They don't make a new
 // cluster beside the third, and say what to do.
 func TestMajorityLost(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.start("a", "b", "c")
 	c.kill("b")

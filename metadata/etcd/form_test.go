@@ -63,6 +63,7 @@ func TestToken(t *testing.T) {
 // TestDurable restarts a cluster with data dirs as a whole, and one member whose
 // former self was removed meanwhile.
 func TestDurable(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	for name := range c.addrs {
 		c.dirs[name] = filepath.Join(os.Getenv("TMPDIR"), t.Name()+name)
@@ -140,9 +141,12 @@ func TestDataDirs(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(foreign, "member")); err != nil {
 		t.Error(err)
 	}
-	e, err := StartEmbedded(within(t), EmbeddedOptions{Name: "a", Cluster: cluster, DataDir: own})
+	e, err := StartEmbedded(within(t), EmbeddedOptions{Name: "a", Cluster: cluster, DataDir: own, ClientListen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := e.Endpoints(); len(got) != 1 || !strings.HasPrefix(got[0], "http://127.0.0.1:") || strings.HasSuffix(got[0], ":0") {
+		t.Errorf("Endpoints = %v", got)
 	}
 	e.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -113,6 +114,7 @@ func TestConflictOnce(t *testing.T) {
 // TestFrozenEndpoint has one of two endpoints take connections and bytes, and
 // answer nothing: commits, listings, leases and the watch go on by the other.
 func TestFrozenEndpoint(t *testing.T) {
+	t.Parallel()
 	e := single(t)
 	frozen, good := newProxy(t, e.Endpoints()[0]), newProxy(t, e.Endpoints()[0])
 	s := open(t, Options{Endpoints: []string{frozen.endpoint(), good.endpoint()}})
@@ -157,6 +159,7 @@ func TestFrozenEndpoint(t *testing.T) {
 // TestPartitionedLease: a node that etcd doesn't hear loses its lease, and is told so
 // when it comes back; one that is heard keeps it.
 func TestPartitionedLease(t *testing.T) {
+	t.Parallel()
 	e := single(t)
 	p := newProxy(t, e.Endpoints()[0])
 	away := open(t, Options{Endpoints: []string{p.endpoint()}})
@@ -257,4 +260,44 @@ func TestCompacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-again
+}
+
+// TestReplaced: an etcd that was made anew has none of the old revisions; whoever
+// watches is told to list again.
+func TestReplaced(t *testing.T) {
+	e := single(t)
+	p := newProxy(t, e.Endpoints()[0])
+	s := open(t, Options{Endpoints: []string{p.endpoint()}})
+	last := int64(0)
+	for range 10 {
+		var err error
+		if last, err = commitOn(t, s, metadata.Txn{Ops: []metadata.Op{put("k", "old")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 2)
+	for range 2 {
+		defer s.Watch(last+1, func(_ metadata.Batch, err error) {
+			if err != nil {
+				ended <- err
+			}
+		})()
+	}
+	another := single(t)
+	p.mu.Lock()
+	p.target = strings.TrimPrefix(another.Endpoints()[0], "unix://")
+	p.mu.Unlock()
+	p.cut()
+	for range 2 {
+		if err := <-ended; !errors.Is(err, metadata.ErrCompacted) {
+			t.Errorf("a watch ended with %v", err)
+		}
+	}
+	kvs, revision, err := s.Range(t.Context(), "")
+	if err != nil || len(kvs) != 0 || revision >= last {
+		t.Errorf("Range = %v at %d, %v", kvs, revision, err)
+	}
+	if _, err := commitOn(t, s, metadata.Txn{Ops: []metadata.Op{put("k", "new")}}); err != nil {
+		t.Error(err)
+	}
 }

@@ -69,7 +69,10 @@ func (p *proxy) serve(c net.Conn) {
 	if !p.hold(c) {
 		return
 	}
-	to, err := net.Dial(p.network, p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	to, err := net.Dial(p.network, target)
 	if err != nil || !p.hold(to) {
 		return
 	}

@@ -26,6 +26,8 @@ var usual = map[string]bool{
 	"failed to get version":                                                                true,
 	"prober detected unhealthy status":                                                     true,
 	"failed to apply request":                                                              true,
+	"Failed to detect schema version":                                                      true,
+	"failed to update storage version":                                                     true,
 	"request stats":                                                                        true,
 }
 
