@@ -93,19 +93,20 @@ func (s *session) spec(t *wire.Topic) load.Spec {
 		RetainBytes: int64(s.Retain), Warm: s.Warm, Run: s.Run, BytesMax: int64(s.BytesMax), Usage: s.target.Usage}
 }
 
-// fill writes a backlog to a topic, with the batches of the spec, as fast as it goes.
-func (s *session) fill(ctx context.Context, t *wire.Topic, bytes Size) error {
+// fill writes a backlog to a topic as fast as it goes, in batches of so many bytes.
+func (s *session) fill(ctx context.Context, t *wire.Topic, bytes, batch Size) error {
 	spec := s.spec(t)
-	spec.FillBytes, spec.Acks, spec.Idempotent = int64(bytes), 1, false
+	spec.FillBytes, spec.BatchBytes, spec.Acks, spec.Idempotent, spec.Codec = int64(bytes), int(batch), 1, false, ""
 	spec.Connections, spec.Depth = min(len(t.Leaders), 8), 8
-	if spec.BatchBytes < 16<<10 && spec.FetchBytes > 16<<10 {
-		spec.BatchBytes = 16 << 10
-	}
 	if err := load.Fill(ctx, spec); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
 	return nil
 }
+
+// toTheLimit is what must go through a log until its memory comes round: a server that looks at retention now and then
+// holds more than its limit, the more the faster it takes records.
+func toTheLimit(retain Size) Size { return retain + retain/2 + 256<<20 }
 
 // figures turns a result into numbers with names.
 func (s *session) figures(r *load.Result) outcome {
@@ -127,7 +128,8 @@ func (s *session) figures(r *load.Result) outcome {
 		per("context_switches_per_request", float64(u.Switches), float64(r.Requests))
 		per("io_calls_per_request", float64(u.ReadCalls+u.WriteCalls), float64(r.Requests))
 		per("server_cpu_s_per_delivered_gb", u.CPU.Seconds(), float64(r.ReadBytes)/1e9)
-		f["rss_bytes"], f["threads"] = float64(r.RSSBytes), float64(u.Threads)
+		f["rss_bytes"], f["rss_growth_bytes"] = float64(r.RSSBytes), float64(u.RSSBytes)
+		f["threads"] = float64(u.Threads)
 	}
 	if n, ok := s.target.Goroutines(); ok {
 		f["goroutines"] = float64(n)

@@ -118,35 +118,35 @@ func (p *Params) firstTouchBytes() Size {
 }
 
 func runProduce(ctx context.Context, s *session) (outcome, error) {
-	spec := s.spec(nil)
-	if !s.FirstTouch {
-		spec.FillBytes = int64(s.Retain + s.Retain/4)
-	} else {
-		spec.RetainBytes, spec.Warm = int64(s.firstTouchBytes()), 0
+	spec, retain := s.spec(nil), s.Retain
+	if s.FirstTouch {
+		retain, spec.RetainBytes, spec.Warm = 0, int64(s.firstTouchBytes()), 0
 		if spec.BytesMax == 0 {
 			spec.BytesMax = int64(s.firstTouchBytes() * 2 / 3)
 		}
 	}
 	switch {
 	case s.Client == Raw && s.target.Speaks == peer.RESP:
+		spec.FillBytes = int64(retain + retain/4)
 		return s.measure(ctx, single(spec), load.RedisProduce)
 	case s.Client == Raw && s.target.Speaks == peer.NATS:
+		spec.FillBytes = int64(retain + retain/4)
 		return s.measure(ctx, single(spec), load.NATSProduce)
 	case s.target.Speaks != peer.Kafka:
 		return outcome{}, s.unsupported("produce")
-	}
-	retain := s.Retain
-	if s.FirstTouch {
-		retain = 0
 	}
 	t, err := s.topic(s.Partitions, retain)
 	if err != nil {
 		return outcome{}, err
 	}
 	spec.Topic = t
+	if !s.FirstTouch {
+		if err := s.fill(ctx, t, toTheLimit(retain), max(s.BatchBytes, 64<<10)); err != nil {
+			return outcome{}, err
+		}
+	}
 	switch s.Client {
 	case Franz:
-		spec.FillBytes = min(spec.FillBytes, 64<<20) // a user's client takes its time
 		return s.measure(ctx, spec, load.FranzProduce)
 	case Java:
 		return s.measure(ctx, spec, s.java().JavaProduce)
@@ -181,7 +181,7 @@ func runFetch(ctx context.Context, s *session) (outcome, error) {
 		s.Backlog = max(s.Backlog, s.BytesMax+s.BytesMax/8) // the tool reads a number of records, once
 	}
 	if !s.isFloor() {
-		if err := s.fill(ctx, t, s.Backlog); err != nil {
+		if err := s.fill(ctx, t, s.Backlog, s.BatchBytes); err != nil {
 			return outcome{}, err
 		}
 	}

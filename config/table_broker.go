@@ -34,7 +34,7 @@ var brokerTable = []Key{
 
 	{section: "Logs", Name: "message.max.bytes", Type: Int, Default: "1048588", rule: atLeast(0), Update: ClusterWide,
 		Doc: "Default of the topic config max.message.bytes."},
-	{Name: "max.decompressed.message.bytes", Type: Int, Default: "2147483639", rule: atLeast(1), Update: ClusterWide,
+	{Name: "max.decompressed.message.bytes", Type: Int, Default: "2147483639", rule: atLeast(1), Update: ClusterWide, Effect: Planned,
 		Doc: "Default of the topic config of the same name."},
 	{Name: "compression.type", Type: String, Default: "producer", rule: producerOnly, Update: ClusterWide,
 		Doc: "Default of the topic config of the same name. Batches are stored as the producer compressed them and never compressed again, so only producer is accepted."},
@@ -126,7 +126,7 @@ var brokerTable = []Key{
 		Doc: "The most bytes of records in one fetch answer, whatever the client allows. A first batch that is larger is sent all the same."},
 	{Name: "max.incremental.fetch.session.cache.slots", Type: Int, Default: "1000", rule: atLeast(0), field: func(c *Config) any { return &c.FetchSessionSlots },
 		Doc: "How many incremental fetch sessions (KIP-227) each broker keeps."},
-	{Name: "max.request.partition.size.limit", Type: Int, Default: "2000", rule: atLeast(1), field: func(c *Config) any { return &c.MaxRequestPartitions },
+	{Name: "max.request.partition.size.limit", Type: Int, Default: "2000", rule: atLeast(1), Effect: Planned, field: func(c *Config) any { return &c.MaxRequestPartitions },
 		Doc: "The most partitions in one DescribeTopicPartitions answer."},
 
 	{section: "Producers and transactions", Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", rule: atLeast(1), Update: ClusterWide, field: func(c *Config) any { return &c.ProducerIDExpirationMs },

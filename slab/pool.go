@@ -3,9 +3,11 @@ package slab
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -52,6 +54,8 @@ type Pool struct {
 	reserve [uses]int64
 	limit   int64
 
+	pressure atomic.Uint64 // of Pressure, the bits of a float64
+
 	mu      sync.Mutex
 	used    [uses]int64 // bytes handed out
 	free    int64       // bytes in the free lists, resident
@@ -95,13 +99,28 @@ func (p *Pool) Get(sizeBytes int, use Use) (*Slab, error) {
 		return nil, err
 	}
 	s.use = use
-	p.used[use] += int64(size)
+	p.charge(use, int64(size))
 	p.out++
 	if !s.refs.CompareAndSwap(0, 1) {
 		panic("slab: a free slab has references")
 	}
 	return s, nil
 }
+
+// charge adds to what a use has; n may be negative.
+func (p *Pool) charge(use Use, n int64) {
+	p.used[use] += n
+	room := p.limit - p.claimed(use, 0) + max(p.used[UseRecords], p.reserve[UseRecords])
+	pressure := 1.0
+	if room > 0 {
+		pressure = float64(p.used[UseRecords]) / float64(room)
+	}
+	p.pressure.Store(math.Float64bits(pressure))
+}
+
+// Pressure is how much is taken of what UseRecords may have, which is what others don't claim: 0 … 1. It costs one
+// load, so that a produce can ask each time whether to tell its client to be slower.
+func (p *Pool) Pressure() float64 { return math.Float64frombits(p.pressure.Load()) }
 
 // fit returns the class for a size, or nil and the bytes of a slab above the classes.
 func (p *Pool) fit(sizeBytes int) (*class, int) {
@@ -224,7 +243,7 @@ func (p *Pool) put(s *Slab) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used[s.use] -= size
+	p.charge(s.use, -size)
 	p.out--
 	if c == nil {
 		p.mapped -= size

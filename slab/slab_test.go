@@ -181,6 +181,27 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+func TestPressure(t *testing.T) {
+	p := newPool(t, Options{LimitBytes: 16 * mib, ReserveInternalBytes: 2 * mib, ReserveNetworkBytes: 4 * mib})
+	is := func(want float64, when string) {
+		t.Helper()
+		if got := p.Pressure(); got != want {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	is(0, "empty")
+	network := get(t, p, 4*mib, UseNetwork)
+	is(0, "the network's reserve is used")
+	records := get(t, p, 4*mib, UseRecords)
+	is(0.4, "records take 4 MiB of 10")
+	internal := get(t, p, 4*mib, UseInternal)
+	is(0.5, "internal topics take 2 MiB beyond their reserve")
+	internal.Release()
+	records.Release()
+	network.Release()
+	is(0, "all given back")
+}
+
 func TestRefusedIsNotCharged(t *testing.T) {
 	p := newPool(t, Options{LimitBytes: 3 * mib})
 	for _, size := range []int{4 * mib, 1 << 40} {

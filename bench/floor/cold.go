@@ -10,6 +10,11 @@ import (
 	"millrace/bench/wire"
 )
 
+const (
+	keyApiVersions         = 18
+	codeUnsupportedVersion = 35
+)
+
 // spoken are the APIs and their newest versions.
 var spoken = []kmsg.ApiVersionsResponseApiKey{
 	{ApiKey: 0, MinVersion: 3, MaxVersion: 9},
@@ -49,23 +54,29 @@ func (n *node) cold(frame, out []byte, end func(partition int32) int64) ([]byte,
 	if r.Bad || req == nil {
 		return out, fmt.Errorf("a request of key %d", key)
 	}
-	if newest := newestOf(key); version > newest && key == 18 {
-		version = 0 // KIP-511: an answer that every client can read, which says what is spoken
-	} else if version > newest {
+	newest, unsupported := newestOf(key), int16(0)
+	switch {
+	case version > newest && key == keyApiVersions:
+		// KIP-511: an error in the form that every client can read, which says what is spoken.
+		version, unsupported = 0, codeUnsupportedVersion
+	case version > newest:
 		return out, fmt.Errorf("%s version %d", kmsg.NameForKey(key), version)
 	}
 	req.SetVersion(version)
 	if r.Flexible = req.IsFlexible(); r.Flexible {
 		r.Tags()
 	}
-	if err := req.ReadFrom(r.B); err != nil && key != 18 {
+	if err := req.ReadFrom(r.B); err != nil && unsupported == 0 {
 		return out, fmt.Errorf("%s: %w", kmsg.NameForKey(key), err)
 	}
 	res, err := n.reply(req, end)
 	if err != nil {
 		return out, err
 	}
-	w := wire.Writer{B: out, Flexible: res.IsFlexible() && key != 18} // its header never has tags
+	if v, ok := res.(*kmsg.ApiVersionsResponse); ok {
+		v.ErrorCode = unsupported
+	}
+	w := wire.Writer{B: out, Flexible: res.IsFlexible() && key != keyApiVersions} // its header never has tags
 	at := w.Begin(correlation)
 	w.B = res.AppendTo(w.B)
 	w.End(at)

@@ -38,6 +38,7 @@ var Known = []Figure{
 	{Name: "server_cpu_s_per_delivered_gb", Title: "server CPU s/delivered GB"},
 	{Name: "first_ack_ms", Title: "start → first ack, ms"},
 	{Name: "rss_bytes", Title: "RSS MiB", Scale: 1.0 / (1 << 20)},
+	{Name: "rss_growth_bytes", Title: "RSS growth in the window, MiB", Scale: 1.0 / (1 << 20)},
 	{Name: "rss_per_retained_byte", Title: "RSS/retained byte"},
 	{Name: "rss_bytes_per_connection", Title: "KiB/connection", Scale: 1.0 / (1 << 10)},
 	{Name: "goroutines", Title: "goroutines"},

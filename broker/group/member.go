@@ -56,10 +56,6 @@ func (x *member) metadata(protocol string) []byte {
 	return nil
 }
 
-func (x *member) supports(protocol string) bool {
-	return slices.ContainsFunc(x.protocols, func(p Protocol) bool { return p.Name == protocol })
-}
-
 // update takes over what a new JoinGroup of the member says. All of it: A static member comes back with another client, and
 // what DescribeGroups shows and the session timeout that counts are then the new ones.
 func (x *member) update(e *Join) {

@@ -12,7 +12,7 @@ const (
 	EffectBeginEpoch
 	// EffectHighWatermark: it is now Offset. Usually it rose; after an EffectReset or EffectInstallSnapshot it is what it is.
 	EffectHighWatermark
-	// EffectISR: the leader's ISR has changed; see Machine.ISR.
+	// EffectISR: the leader's ISR is another, or that of another epoch; see Machine.ISR.
 	EffectISR
 	// EffectComplete: the Await with Token is over. Err is nil (committed), ErrNotEnoughReplicasAfterAppend,
 	// ErrRequestTimedOut or ErrNotLeader.
@@ -28,8 +28,9 @@ const (
 	EffectFetch
 	// EffectStopFetch: do not fetch for this partition.
 	EffectStopFetch
-	// EffectAppend: append the records of this FetchAnswer, which begin at the end of the log, then send Replicated before
-	// anything else.
+	// EffectAppend: append the records of this FetchAnswer, as they are, at the end of the log, which is Offset; then send
+	// Replicated before anything else. In an empty log the first batch may begin below that, if the leader's log start lies
+	// inside of it.
 	EffectAppend
 	// EffectTruncate: cut off all records at and above Offset, and the epochs that begin there. Producer state goes back too.
 	// Offset may be the log's end: then only an epoch without records goes.

@@ -145,3 +145,39 @@ func (f *finding) story() string {
 	writeLine(&s, "%v", w.controller.now())
 	return s.String()
 }
+
+// TestExploreSees lets the controller forget a rule and wants the exploration to see it, and to tell it in few words. The
+// rules of the machine itself take the build tag mutants.
+func TestExploreSees(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		forget     func(*controllerRules)
+		violation  string
+		actionsMax int // a shrunk story that is longer is not shrunk
+	}{
+		{"R1", func(r *controllerRules) { r.entriesHaveIncarnations = false }, lostRecord, 40},
+		{"R3", func(r *controllerRules) { r.emptyISR = false }, lostRecord, 40},
+		{"ELR", func(r *controllerRules) { r.elr = false }, needlessLoss, 40},
+		{"R6", func(r *controllerRules) { r.lossRaisesBase = false }, reusedOffset, 40},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rules := allControllerRules
+			tt.forget(&rules)
+			for seed := range uint64(5000) {
+				f := explore(seed, rules, []string{tt.violation}, &tally{})
+				if f == nil {
+					continue
+				}
+				short := f.shrink()
+				if short.kind() != tt.violation || len(short.actions) > tt.actionsMax {
+					t.Errorf("%d actions shrunk to %d: %s", len(f.actions), len(short.actions), short.story())
+				}
+				if again := short.replay(nil).oracle.violation; again != short.violation {
+					t.Errorf("replayed %q, was %q", again, short.violation)
+				}
+				return
+			}
+			t.Error("nothing seen")
+		})
+	}
+}

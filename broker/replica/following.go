@@ -30,8 +30,7 @@ func (m *Machine) hereAndNow() Position {
 	return Position{Leader: m.leader, LeaderEpoch: m.leaderEpoch, Offset: m.end, LastEpoch: m.lastEpoch()}
 }
 
-// lastEpoch is that of the last record; −1 if the log is empty. An epoch in which this replica led without appending anything
-// doesn't count.
+// lastEpoch is that of the last record; −1 if the log is empty. A hollow epoch doesn't count.
 func (m *Machine) lastEpoch() int32 {
 	if m.end == m.start {
 		return -1
@@ -109,6 +108,7 @@ func (m *Machine) replicated(e *Replicated) {
 		panic(fmt.Sprintf("replica: appended to %d, from %d", e.EndOffset, m.end))
 	}
 	m.follow.appending = false
+	m.hollow = m.hollow && m.end == e.EndOffset
 	m.end = e.EndOffset
 	m.followHigh()
 	if e.Err != nil {
@@ -157,7 +157,7 @@ func (m *Machine) truncate(epoch int32, end int64) {
 		m.pause()
 		return
 	}
-	m.end = to
+	m.end, m.hollow = to, false
 	m.emit(Effect{Kind: EffectTruncate, Offset: to})
 	if m.high > to { // only after an election that Kafka would call unclean
 		m.high = to
@@ -178,7 +178,7 @@ func (m *Machine) snapshot(e *Snapshot) {
 	if m.role != Follower || m.follow.phase != copying || e.LeaderEpoch != m.leaderEpoch {
 		return
 	}
-	if e.Err != nil || e.StartOffset < m.follow.copyFrom {
+	if e.Err != nil || e.StartOffset < max(m.follow.copyFrom, 0) {
 		m.pause()
 		return
 	}

@@ -28,6 +28,8 @@ type Machine struct {
 
 	// The log. start ≤ high ≤ end, always.
 	start, high, end int64
+	// hollow: the epoch cache may have an epoch that begins at the end of the log, of which there is no record yet.
+	hollow bool
 
 	lead   leading
 	follow following
@@ -49,7 +51,7 @@ func Resume(c Config, e Epochs, h Held) *Machine {
 	return &Machine{
 		config: c, epochs: e, wakeMs: never, revision: math.MinInt64, leader: NoMember,
 		leaderEpoch: -1, partitionEpoch: -1, lossGeneration: h.LossGeneration,
-		start: h.StartOffset, high: h.HighWatermark, end: h.EndOffset,
+		start: h.StartOffset, high: h.HighWatermark, end: h.EndOffset, hollow: h.EndOffset > 0,
 	}
 }
 
@@ -141,6 +143,7 @@ func (m *Machine) setHigh(offset int64) {
 // restart begins an empty log at offset; kind says why.
 func (m *Machine) restart(kind EffectKind, offset int64, token any) {
 	m.start, m.high, m.end = offset, offset, offset
+	m.hollow = kind == EffectInstallSnapshot
 	m.emit(Effect{Kind: kind, Offset: offset, Token: token})
 	m.emit(Effect{Kind: EffectHighWatermark, Offset: offset})
 }

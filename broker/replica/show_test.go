@@ -49,6 +49,9 @@ func showAnswer(f replica.Effect) string {
 		token = fmt.Sprintf("from %d@%x", m.from, m.fromMember.Incarnation)
 	}
 	s := fmt.Sprintf("answer fetch %v: %s high %d start %d", token, errorName(f.Err), f.Answer.HighWatermark, f.Answer.LogStart)
+	if f.AtOnce {
+		s += " at once"
+	}
 	if f.Answer.Diverges() {
 		s += fmt.Sprintf(" epoch %d ends at %d", f.Answer.DivergingEpoch, f.Answer.DivergingEnd)
 	}

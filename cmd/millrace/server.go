@@ -56,6 +56,9 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	defer func() { _ = log.Sync() }()
 	tellReport(log, report)
 
+	// Before anybody can learn that we are there, and stop us again.
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	s, err := millrace.Open(millrace.Options{Config: cfg, Log: log})
 	if err != nil {
 		return err
@@ -74,8 +77,6 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	}
 	log.Info("ready", zap.String("bootstrap.servers", s.Bootstrap()), zap.String("control", control),
 		zap.String("version", version))
-	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if err := feedCommands(ctx, s, f.commands, c.OutOrStdout()); err != nil {
 		return err
 	}

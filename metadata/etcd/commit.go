@@ -153,14 +153,14 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 	}
 	c.seq++
 	renewed := false
-	delay := retryDelayMin
+	limit, delay := attemptTimeout, retryDelayMin
 	for again := false; ; { // again: an attempt was or may still be carried out, for all we know
 		if !again {
 			if err = c.prepare(ctx); err != nil {
 				return 0, false, err
 			}
 		}
-		resp, err := c.attempt(ctx, t, again)
+		resp, err := c.attempt(ctx, limit, t, again)
 		var v verdict
 		switch {
 		case err == nil && resp.Succeeded:
@@ -177,7 +177,7 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 				c.known = false
 				return 0, false, err
 			}
-			delay = min(2*delay, retryDelayMax)
+			limit, delay = min(2*limit, slowTimeout), min(2*delay, retryDelayMax)
 			continue
 		}
 		if v.carriedOut || v.err != nil {
@@ -194,7 +194,7 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 
 // check is a commit that writes nothing: it may be tried as often as one likes.
 func (c *committer) check(ctx context.Context, t metadata.Txn) (revision int64, err error) {
-	err = c.store.try(ctx, attemptTimeout, func(ctx context.Context) error {
+	err = c.store.try(ctx, slowTimeout, func(ctx context.Context) error {
 		resp, err := c.store.client.Txn(ctx).If(c.store.compares(t)...).Commit()
 		if err == nil {
 			revision = resp.Header.GetRevision()
@@ -214,7 +214,7 @@ func (c *committer) check(ctx context.Context, t metadata.Txn) (revision int64, 
 func (c *committer) prepare(ctx context.Context) error {
 	s := c.store
 	if now := time.Now(); c.lease == 0 || now.Sub(c.granted) > markerTTL/2 {
-		err := s.try(ctx, attemptTimeout, func(ctx context.Context) error {
+		err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
 			resp, err := s.client.Grant(ctx, int64(markerTTL/time.Second))
 			if err == nil {
 				c.lease, c.granted, c.known = resp.ID, now, false
@@ -228,7 +228,7 @@ func (c *committer) prepare(ctx context.Context) error {
 	if c.known {
 		return nil
 	}
-	return s.try(ctx, attemptTimeout, func(ctx context.Context) error {
+	return s.try(ctx, slowTimeout, func(ctx context.Context) error {
 		resp, err := s.client.Get(ctx, c.marker)
 		if err == nil {
 			c.revision, c.known = modRevision(resp.Kvs), true
@@ -247,8 +247,8 @@ func modRevision(kvs []*mvccpb.KeyValue) int64 {
 // attempt sends t once. If it doesn't hold, the answer tells what the marker is; if
 // an earlier attempt may still be on its way, it also moves the marker on,
 // unless that attempt did.
-func (c *committer) attempt(ctx context.Context, t metadata.Txn, again bool) (*clientv3.TxnResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+func (c *committer) attempt(ctx context.Context, limit time.Duration, t metadata.Txn, again bool) (*clientv3.TxnResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	mine := c.unmoved()
 	then := append(c.store.ops(t), clientv3.OpPut(c.marker, strconv.FormatUint(c.seq, 10), clientv3.WithLease(c.lease)))
@@ -307,7 +307,7 @@ func (c *committer) judge(resp *clientv3.TxnResponse, again bool) verdict {
 // settle finds out what became of the attempts that weren't answered.
 func (c *committer) settle(ctx context.Context) verdict {
 	var resp *clientv3.TxnResponse
-	err := c.store.try(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+	err := c.store.try(ctx, slowTimeout, func(ctx context.Context) (err error) {
 		resp, err = c.store.client.Txn(ctx).Then(c.fence()).Commit()
 		return err
 	})

@@ -21,7 +21,7 @@ import (
 // running.
 func (c *committer) step(t *testing.T, txn metadata.Txn, again bool) (*clientv3.TxnResponse, verdict) {
 	t.Helper()
-	resp, err := c.attempt(t.Context(), txn, again)
+	resp, err := c.attempt(t.Context(), patience, txn, again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestAttempts(t *testing.T) {
 
 	// The first attempt is carried out, and nobody hears of it.
 	begin()
-	first, err := c.attempt(t.Context(), absent, false)
+	first, err := c.attempt(t.Context(), patience, absent, false)
 	if err != nil || !first.Succeeded {
 		t.Fatal(first, err)
 	}
@@ -109,7 +109,7 @@ func TestSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 		if carriedOut {
-			if resp, err := c.attempt(t.Context(), txn, false); err != nil || !resp.Succeeded {
+			if resp, err := c.attempt(t.Context(), patience, txn, false); err != nil || !resp.Succeeded {
 				t.Fatal(resp, err)
 			}
 		}

@@ -141,9 +141,12 @@ func TestDataDirs(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(foreign, "member")); err != nil {
 		t.Error(err)
 	}
-	e, err := StartEmbedded(within(t), EmbeddedOptions{Name: "a", Cluster: cluster, DataDir: own})
+	e, err := StartEmbedded(within(t), EmbeddedOptions{Name: "a", Cluster: cluster, DataDir: own, ClientListen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := e.Endpoints(); len(got) != 1 || !strings.HasPrefix(got[0], "http://127.0.0.1:") || strings.HasSuffix(got[0], ":0") {
+		t.Errorf("Endpoints = %v", got)
 	}
 	e.Close()
 }

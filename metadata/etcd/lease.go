@@ -20,7 +20,7 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (metadata.LeaseID,
 	defer done()
 	var id metadata.LeaseID
 	seconds := max(1, int64((ttl+time.Second-1)/time.Second))
-	err := s.try(ctx, attemptTimeout, func(ctx context.Context) error {
+	err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
 		resp, err := s.client.Grant(ctx, seconds) // if an earlier try got through, that lease runs out
 		if err == nil {
 			id = metadata.LeaseID(resp.ID)
@@ -35,7 +35,7 @@ func (s *Store) Revoke(ctx context.Context, id metadata.LeaseID) error {
 	ctx, done := s.context(ctx)
 	defer done()
 	tries := 0
-	err := s.try(ctx, attemptTimeout, func(ctx context.Context) error {
+	err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
 		tries++
 		_, err := s.client.Revoke(ctx, clientv3.LeaseID(id))
 		if tries > 1 && errors.Is(err, rpctypes.ErrLeaseNotFound) {
@@ -50,7 +50,7 @@ func (s *Store) Revoke(ctx context.Context, id metadata.LeaseID) error {
 func (s *Store) KeepAlive(ctx context.Context, id metadata.LeaseID) error {
 	ctx, done := s.context(ctx)
 	defer done()
-	err := s.try(ctx, attemptTimeout, func(ctx context.Context) error { return s.leases.ask(ctx, int64(id)) })
+	err := s.try(ctx, slowTimeout, func(ctx context.Context) error { return s.leases.ask(ctx, int64(id)) })
 	return s.translate(err)
 }
 

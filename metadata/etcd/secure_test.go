@@ -11,12 +11,16 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"golang.org/x/crypto/bcrypt"
 
 	"millrace/metadata"
 )
@@ -99,18 +103,30 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestPassword uses an etcd that asks for one, on a TCP port.
-func TestPassword(t *testing.T) {
+// external starts an etcd that isn't one of ours, and checks passwords quickly.
+func external(t *testing.T) (endpoint string) {
+	t.Helper()
 	addr := freePorts(t, 1)[0]
-	e, err := StartEmbedded(within(t), EmbeddedOptions{Name: "a", Cluster: map[string]string{"a": "127.0.0.1:1"}, ClientListen: addr})
+	c := embed.NewConfig()
+	c.Dir = filepath.Join(os.TempDir(), t.Name())
+	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: c.Dir + ".peer"}}
+	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: addr}}
+	c.AdvertiseClientUrls = c.ListenClientUrls
+	c.BcryptCost = uint(bcrypt.MinCost)
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	e, err := embed.StartEtcd(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	<-e.Server.ReadyNotify()
 	t.Cleanup(e.Close)
-	if got := e.Endpoints(); len(got) != 1 || got[0] != "http://"+addr {
-		t.Errorf("Endpoints = %v, want %s", got, addr)
-	}
-	admin, err := clientv3.New(clientv3.Config{Endpoints: e.Endpoints()})
+	return addr
+}
+
+// TestPassword uses an etcd that asks for one.
+func TestPassword(t *testing.T) {
+	endpoints := []string{external(t)}
+	admin, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,13 +145,13 @@ func TestPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{}, {Username: "root", Password: "wrong"}} {
-		o.Endpoints, o.DialTimeout = e.Endpoints(), time.Second
+		o.Endpoints, o.DialTimeout = endpoints, time.Second
 		if s, err := Open(o); err == nil {
 			s.Close()
 			t.Errorf("user %q was let in", o.Username)
 		}
 	}
-	s := open(t, Options{Endpoints: e.Endpoints(), Username: "root", Password: "secret"})
+	s := open(t, Options{Endpoints: endpoints, Username: "root", Password: "secret"})
 	w := &watched{t: t}
 	defer s.Watch(1, w.deliver)()
 	lease, err := s.Grant(t.Context(), time.Minute)

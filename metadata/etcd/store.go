@@ -78,7 +78,7 @@ func Open(o Options) (*Store, error) {
 func (s *Store) greet() error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.DialTimeout)
 	defer cancel()
-	err := s.try(ctx, attemptTimeout, func(ctx context.Context) error {
+	err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
 		resp, err := s.client.Get(ctx, s.meta, clientv3.WithCountOnly())
 		if err == nil {
 			s.cluster.Store(resp.Header.GetClusterId())

@@ -9,7 +9,8 @@ import "time"
 const (
 	dialTimeoutDefault = 5 * time.Second
 
-	attemptTimeout = time.Second      // one try of a small request
+	attemptTimeout = time.Second      // the first try of a request
+	slowTimeout    = 4 * time.Second  // the longest try: for an etcd, or a check of a password, that takes its time
 	pageTimeout    = 8 * time.Second  // the longest try of a page of a listing
 	requestTimeout = 15 * time.Second // all tries of a request, if its context says no less
 	commitTimeout  = 10 * time.Second // all tries of a commit; after it the outcome is unknown
@@ -34,6 +35,7 @@ const (
 	progressAgain = 50 * time.Millisecond
 	watchIdle     = 2 * time.Second
 	watchStall    = 1500 * time.Millisecond // nothing heard for so long: another stream
+	watchOpenMax  = 4 * watchStall          // for a stream to open, after it took too long before
 	watchBackMin  = 10 * time.Millisecond
 	watchBackMax  = time.Second
 

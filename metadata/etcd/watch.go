@@ -38,14 +38,15 @@ type watch struct {
 	over   bool  // guarded by mu: nothing is delivered any more
 
 	// The goroutine's.
-	next    int64  // the first revision that wasn't delivered
-	cluster uint64 // etcd's id, when the watch began
-	lost    bool   // it is known that the stream was cut off
+	next    int64         // the first revision that wasn't delivered
+	cluster uint64        // etcd's id, when the watch began
+	lost    bool          // it is known that the stream was cut off
+	opening time.Duration // how long a stream may take to open
 }
 
 // Watch implements metadata.Store.
 func (s *Store) Watch(from int64, deliver func(metadata.Batch, error)) (cancel func()) {
-	w := &watch{store: s, deliver: deliver, next: max(from, 1), cluster: s.cluster.Load(), news: make(chan struct{}, 1)}
+	w := &watch{store: s, deliver: deliver, next: max(from, 1), cluster: s.cluster.Load(), opening: watchStall, news: make(chan struct{}, 1)}
 	w.ctx, w.stop = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	closed := s.closed
@@ -153,8 +154,9 @@ func (w *watch) follow() error {
 	f := follower{watch: w, answers: make(chan *etcdserverpb.WatchResponse), failed: make(chan error, 1)}
 	defer f.reader.Wait()
 	defer cancel()
-	opening := time.AfterFunc(watchStall, cancel)
-	defer opening.Stop()
+	limit := time.AfterFunc(w.opening, cancel)
+	defer limit.Stop()
+	w.opening = min(2*w.opening, watchOpenMax)
 	stream, err := etcdserverpb.NewWatchClient(w.store.client.ActiveConnection()).Watch(ctx, streamOptions...)
 	if err != nil {
 		return err
@@ -167,7 +169,7 @@ func (w *watch) follow() error {
 		return err
 	}
 	first, err := stream.Recv()
-	if !opening.Stop() {
+	if !limit.Stop() {
 		return errStalled
 	}
 	if err != nil {
@@ -191,6 +193,7 @@ func (w *watch) created(r *etcdserverpb.WatchResponse) error {
 	if err := w.refusal(r); err != nil {
 		return err
 	}
+	w.opening = watchStall
 	if w.lost {
 		w.lost = false
 		w.store.log.Info("the watch of etcd is open again")
