@@ -87,7 +87,7 @@ func (l *Log) Append(b record.Batch, leaderEpoch int32, nowMs int64) (Appended, 
 	}
 	l.epochs.assign(leaderEpoch, l.end)
 	stored := record.Batch(s.mem[s.used : s.used+len(b)])
-	copy(stored, b)
+	slab.Copy(stored, b)
 	stored.SetBaseOffset(l.end)
 	stored.SetPartitionLeaderEpoch(leaderEpoch)
 	appendTime := l.config.TimestampType == LogAppendTime
