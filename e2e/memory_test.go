@@ -104,8 +104,8 @@ func TestMemoryForEachByteKept(t *testing.T) {
 		total               int // bytes of values
 		ratioMax            float64
 	}{
-		{"64 KiB batches of 1 KiB records", 63, 1 << 10, 256 << 20, 1.15},
-		{"single records of 200 bytes", 1, 200, 32 << 20, 1.8},
+		{"64 KiB batches of 1 KiB records", 63, 1 << 10, 256 << 20, 1.2},
+		{"single records of 200 bytes", 1, 200, 64 << 20, 2.0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Start(t, Options{Brokers: 1, Set: map[string]string{"millrace.memory.max": "1GiB"}})
