@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// readBufferBytes is what gnet reads before it asks us. Smaller is no better for
-	// large frames and worse for small ones.
-	readBufferBytes = 64 << 10
+	// readBufferBytes is what gnet reads before it asks us; what it reads is copied,
+	// what we read ourselves is not. Against 64 KiB: 0.8 times the CPU with a frame of
+	// 64 KiB on each of 1,000 connections, 0.97 with 1 KiB frames eight at a time, no
+	// difference that stands out at 16 and 64 KiB eight at a time. 16 KiB: 0.94.
+	readBufferBytes = 4 << 10
 
 	inFlightBytesDefault     = 64 << 20
 	outboundBytesDefault     = 256 << 20

@@ -12,7 +12,7 @@ const (
 	EffectBeginEpoch
 	// EffectHighWatermark: it is now Offset. Usually it rose; after an EffectReset or EffectInstallSnapshot it is what it is.
 	EffectHighWatermark
-	// EffectISR: the leader's ISR has changed; see Machine.ISR.
+	// EffectISR: the leader's ISR is another, or that of another epoch; see Machine.ISR.
 	EffectISR
 	// EffectComplete: the Await with Token is over. Err is nil (committed), ErrNotEnoughReplicasAfterAppend,
 	// ErrRequestTimedOut or ErrNotLeader.

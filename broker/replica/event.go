@@ -20,14 +20,15 @@ type Metadata struct {
 	Revision       int64  // of the image; an event of a lower one than before is passed over
 	Leader         Member // NoMember: none
 	LeaderEpoch    int32
-	PartitionEpoch int32 // rises with every change of what follows, but for registrations and MinISR
+	PartitionEpoch int32 // rises with every change of this event's fields, but for the registrations in Replicas
 	LossGeneration int32 // rises when the records were lost; LeaderEpoch rises with it
 	BaseOffset     int64 // where the log of this loss generation began: 0 at first, then the ceiling of the one before
 	OffsetCeiling  int64 // end offsets stay at or below it
 	Replicas       []Replica
-	ISR            []Member
+	ISR            []Member // an entry of another incarnation than is registered is void, and on its way out
 	// MinISR is min.insync.replicas, no more than the replication factor (replicas that are being added not counted). The
-	// controller's rules for the ELR must go by the same figure.
+	// controller's rules for the ELR must go by the same figure at the same partition epoch: or a leader could commit what a
+	// member of the ELR lacks.
 	MinISR int
 }
 

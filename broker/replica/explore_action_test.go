@@ -3,6 +3,7 @@ package replica_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"millrace/broker/replica"
 )
@@ -33,6 +34,7 @@ const (
 	doRegister
 	doFence
 	doUnfence
+	doSettle
 	doElect
 	doMove
 	doDeclareLoss
@@ -42,13 +44,13 @@ const (
 )
 
 var actionNames = [...]string{"learn", "produce acks=all", "produce acks=1", "fetch", "deliver", "repeat", "lose", "tick", "trim",
-	"crash", "restart", "register", "fence", "unfence", "elect", "move leader", "declare loss", "add replica", "remove replica"}
+	"crash", "restart", "register", "fence", "unfence", "settle", "elect", "move leader", "declare loss", "add replica", "remove replica"}
 
 func (a action) String() string {
 	switch a.kind {
 	case doDeliver, doRepeat, doLose:
 		return fmt.Sprintf("%s %s %d→%d", actionNames[a.kind], messageNames[a.route.kind], a.route.from, a.route.to)
-	case doElect, doMove, doDeclareLoss:
+	case doSettle, doElect, doMove, doDeclareLoss:
 		return actionNames[a.kind]
 	case doTick:
 		return fmt.Sprintf("+%d ms, tick %d", a.n, a.node)
@@ -66,6 +68,8 @@ func (w *world) apply(a action) bool {
 		return w.passOn(a)
 	case doTick:
 		w.nowMs += int64(a.n)
+	case doSettle:
+		return w.controller.settle()
 	case doElect:
 		return w.controller.elect(a.n)
 	case doMove:
@@ -143,7 +147,7 @@ func (n *node) apply(a action) bool {
 
 // usually is how often each kind comes up in a run of average temper.
 var usually = [actionKinds]int{doLearn: 60, doProduceAll: 20, doProduceOne: 15, doFetch: 80, doDeliver: 260, doRepeat: 20,
-	doLose: 10, doTick: 60, doTrim: 4, doCrash: 4, doRestart: 30, doRegister: 30, doFence: 6, doUnfence: 20, doElect: 60, doMove: 4,
+	doLose: 10, doTick: 60, doTrim: 4, doCrash: 4, doRestart: 30, doRegister: 30, doFence: 6, doUnfence: 20, doSettle: 40, doElect: 60, doMove: 4,
 	doDeclareLoss: 10, doAddReplica: 3, doRemoveReplica: 3}
 
 // temper is a run's own mixture of what happens: the same everywhere would leave most corners unvisited.
@@ -195,17 +199,29 @@ func (t *temper) draw(w *world, r *rand.Rand) (a action) {
 		if len(w.net) == 0 {
 			return action{kind: doLearn, node: a.node}
 		}
-		i := r.IntN(len(w.net))
-		if r.IntN(2) == 0 {
-			i = 0 // the oldest, or nothing would ever get anywhere
-		}
-		a.route = w.routeOf(i)
+		a.route = w.routeOf(t.message(w, r, a.kind))
 	case doLearn:
 		a.n = []int{0, 1, 1, 2}[r.IntN(4)]
 	case doTick:
 		a.n = r.IntN(t.tickMs)
 	}
 	return a
+}
+
+// message chooses one on the way.
+func (t *temper) message(w *world, r *rand.Rand, kind actionKind) int {
+	i := r.IntN(len(w.net))
+	switch r.IntN(4) {
+	case 0, 1:
+		if kind != doRepeat {
+			return 0 // the oldest, or nothing would ever get anywhere
+		}
+		// Proposals do the most harm when they come twice.
+		if alter := slices.IndexFunc(w.net[i:], func(m *message) bool { return m.kind == alterRequest }); alter >= 0 {
+			return i + alter
+		}
+	}
+	return i
 }
 
 // heal lets everything work again and wants the partition to serve: acks=all succeeds, all replicas join and are alike.
@@ -243,6 +259,7 @@ func (w *world) heal() {
 // round is some milliseconds of a cluster in which everything works.
 func (w *world) round() {
 	w.nowMs += 10
+	w.controller.settle()
 	w.controller.elect(0)
 	w.controller.declareLoss(0)
 	for _, n := range w.nodes {

@@ -74,7 +74,7 @@ func (c *controller) setISR(p *image, isr []replica.Member) {
 	was := p.isr
 	p.isr = isr
 	p.partitionEpoch++
-	if len(isr) >= c.w.minISR || !c.w.rules.elr {
+	if len(isr)-count(isr, p.void) >= c.w.minISR || !c.w.rules.elr {
 		p.elr = nil
 		return
 	}
@@ -86,40 +86,55 @@ func (c *controller) setISR(p *image, isr []replica.Member) {
 	p.elr = slices.DeleteFunc(p.elr, func(m replica.Member) bool { return has(isr, m.Broker) || p.void(m) })
 }
 
+func count(list []replica.Member, f func(replica.Member) bool) (n int) {
+	for _, m := range list {
+		if f(m) {
+			n++
+		}
+	}
+	return n
+}
+
 // void: the broker has been registered anew since, so this entry's RAM is gone.
 func (p *image) void(m replica.Member) bool { return p.incarnations[m.Broker] != m.Incarnation }
 
 func (p *image) electable(m replica.Member) bool { return !p.void(m) && !p.fenced[m.Broker] }
 
-// register takes a broker's new incarnation and voids what the old one stood for, in one write.
+// register takes a broker's new incarnation. That voids what the old one stood for; settle takes it out some time later.
 func (c *controller) register(id int32, incarnation uint64) {
 	p := c.next()
+	old := p.member(id)
 	p.incarnations[id], p.fenced[id] = incarnation, false
-	if has(p.isr, id) {
-		last := len(p.isr) == 1
-		switch {
-		case !c.w.rules.entriesHaveIncarnations, last && !c.w.rules.emptyISR:
-			for i := range p.isr {
-				if p.isr[i].Broker == id {
-					p.isr[i].Incarnation = incarnation
-				}
+	renew := func(list []replica.Member) {
+		for i := range list {
+			if list[i] == old {
+				list[i].Incarnation = incarnation
+				p.partitionEpoch++
 			}
-			p.partitionEpoch++
-		default:
-			c.setISR(p, without(p.isr, id))
 		}
 	}
-	if m := find(p.elr, id); m.Incarnation != 0 {
-		p.elr = without(p.elr, id)
-		if !c.w.rules.entriesHaveIncarnations {
-			p.elr = append(p.elr, p.member(id))
-		}
-		p.partitionEpoch++
+	if !c.w.rules.entriesHaveIncarnations {
+		renew(p.isr)
+		renew(p.elr)
+	} else if !c.w.rules.emptyISR && len(p.isr) == 1 {
+		renew(p.isr)
 	}
 	if !c.w.rules.leaderBound && p.leader.Broker == id {
 		p.leader.Incarnation = incarnation
 		p.partitionEpoch++
 	}
+}
+
+// settle takes out the entries that are void.
+func (c *controller) settle() bool {
+	p := c.now()
+	if !slices.ContainsFunc(p.isr, p.void) && !slices.ContainsFunc(p.elr, p.void) {
+		return false
+	}
+	p = c.next()
+	p.elr = slices.DeleteFunc(p.elr, p.void)
+	c.setISR(p, slices.DeleteFunc(slices.Clone(p.isr), p.void))
+	return true
 }
 
 func (c *controller) fence(id int32) bool {
@@ -160,7 +175,7 @@ func (c *controller) led() bool {
 func (c *controller) candidates() (list []replica.Member) {
 	p := c.now()
 	from := p.isr
-	if len(from) == 0 {
+	if count(from, p.void) == len(from) {
 		from = p.elr
 	}
 	for _, m := range from {
@@ -214,7 +229,7 @@ func (c *controller) move(nth int) bool {
 // declareLoss gives up records when nobody who may have them can come back (R5).
 func (c *controller) declareLoss(nth int) bool {
 	p := c.now()
-	if c.led() || len(p.isr)+len(p.elr) > 0 {
+	if c.led() || count(p.isr, p.void)+count(p.elr, p.void) < len(p.isr)+len(p.elr) {
 		return false
 	}
 	var live []replica.Member
@@ -228,7 +243,7 @@ func (c *controller) declareLoss(nth int) bool {
 	}
 	c.w.lossDeclared()
 	p = c.next()
-	p.leader, p.isr = live[nth%len(live)], live
+	p.leader, p.isr, p.elr = live[nth%len(live)], live, nil
 	p.leaderEpoch++
 	p.partitionEpoch++
 	p.lossGeneration++
@@ -277,12 +292,11 @@ func (c *controller) alter(from replica.Member, q replica.Proposal) replica.Alte
 		a.Err = errStaleProposal
 		return a
 	}
-	for _, m := range q.ISR {
-		if !has(p.isr, m.Broker) && c.w.rules.proposalsChecked && !p.electable(m) {
-			a.Err = replica.ErrIneligibleReplica
-			return a
-		}
+	if c.w.rules.proposalsChecked && count(q.ISR, p.electable) < len(q.ISR) {
+		a.Err = replica.ErrIneligibleReplica
+		return a
 	}
+	c.w.oracle.joining(p, q.ISR)
 	p = c.next()
 	c.setISR(p, slices.Clone(q.ISR))
 	p.ceiling = max(p.ceiling, q.OffsetCeiling)

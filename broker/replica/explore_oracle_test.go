@@ -149,19 +149,21 @@ func (o *oracle) lossBegan(base int64) {
 	}
 }
 
+// joining: who joins the ISR does so in the life that is registered.
+func (o *oracle) joining(p *image, isr []replica.Member) {
+	for _, m := range isr {
+		if !has(p.isr, m.Broker) && p.void(m) {
+			o.violate(staleEntry, "broker %d joins the ISR", m.Broker)
+		}
+	}
+}
+
 // check looks at what the controller and its leader have, after each action.
 func (o *oracle) check() {
 	p := o.w.controller.now()
 	for id := range o.unhealed {
 		if has(p.isr, id) && !p.void(find(p.isr, id)) && o.w.nodes[id].self() == find(p.isr, id) && o.w.nodes[id].alive {
 			delete(o.unhealed, id)
-		}
-	}
-	if o.w.rules.entriesHaveIncarnations && o.w.rules.emptyISR {
-		for _, m := range p.isr {
-			if p.void(m) {
-				o.violate(staleEntry, "broker %d in the ISR", m.Broker)
-			}
 		}
 	}
 	for _, n := range o.w.nodes {

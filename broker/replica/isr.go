@@ -1,6 +1,9 @@
 package replica
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // proposal is the AlterPartition that is on its way. One at a time: the next builds on the partition epoch that this one
 // leads to.
@@ -37,6 +40,9 @@ func (m *Machine) reconsider() {
 // mustLeave: a member that lags.
 func (m *Machine) mustLeave(r *follower) bool { return r.isr != 0 && m.lags(r) }
 
+// void: it is in the ISR in a life that is over (R1). It doesn't count, and taking it out is the controller's business.
+func (r *follower) void() bool { return r.isr != r.registered && ruleFetchIncarnation }
+
 // mayJoin: a replica joins when it has everything that may have been committed. That is what is below the high watermark,
 // and, while that is still to catch up with what an earlier leader committed, everything below the start of this leader's
 // epoch. It must have fetched in this epoch, in the incarnation that is registered (r.end tells of no other); and it must
@@ -64,7 +70,7 @@ func (m *Machine) propose(grow bool, ceiling int64) {
 	for i := range m.lead.replicas {
 		r := &m.lead.replicas[i]
 		switch {
-		case r.isr != 0 && !m.lags(r):
+		case r.isr != 0 && !m.mustLeave(r) && !r.void():
 			p.ISR = append(p.ISR, Member{r.id, r.isr})
 		case grow && m.mayJoin(r):
 			r.proposed = r.registered
@@ -117,17 +123,21 @@ func (m *Machine) alterAnswer(e *AlterAnswer) {
 	}
 }
 
-// refused: somebody who would join is not eligible. It is left alone for a while; what is known of it may be out of date.
+// refused: a member is not eligible. If somebody was to join it is left alone for a while, since what is known of it may be
+// out of date. If nobody was, the metadata are about to tell who of the ISR has left; until then another proposal would
+// fare no better, so this one counts as unanswered.
 func (m *Machine) refused() {
-	m.lead.proposal.pending = false
+	p := &m.lead.proposal
 	for i := range m.lead.replicas {
 		r := &m.lead.replicas[i]
-		if r.proposed != 0 {
-			r.quietMs = m.nowMs + m.config.AlterRetryMs
-			m.arm(r.quietMs)
-			if !ruleWithdraw {
-				r.proposed = 0
-			}
+		if r.isr != 0 || r.proposed == 0 || !slices.Contains(p.ISR, Member{r.id, r.proposed}) {
+			continue
+		}
+		p.pending = false
+		r.quietMs = m.nowMs + m.config.AlterRetryMs
+		m.arm(r.quietMs)
+		if !ruleWithdraw {
+			r.proposed = 0
 		}
 	}
 	m.reconsider()
@@ -138,8 +148,7 @@ func (m *Machine) refused() {
 func (m *Machine) accepted(partitionEpoch int32) {
 	p := &m.lead.proposal
 	m.partitionEpoch, m.offsetCeiling = partitionEpoch, p.OffsetCeiling
-	changed := len(p.ISR) != m.lead.isrSize
-	m.lead.isrSize = len(p.ISR)
+	changed := false
 	for i := range m.lead.replicas {
 		r := &m.lead.replicas[i]
 		was := r.isr
@@ -161,7 +170,16 @@ func (m *Machine) accepted(partitionEpoch int32) {
 // isrChanged follows every change of the ISR, of min.insync.replicas and of registrations. Produces that wait for more
 // replicas than there are now in the ISR are told at once; KIP-966 would let them wait until they time out.
 func (m *Machine) isrChanged() {
-	if m.lead.isrSize < m.minISR {
+	m.lead.inSync = 0
+	if m.inISR {
+		m.lead.inSync = 1
+	}
+	for i := range m.lead.replicas {
+		if r := &m.lead.replicas[i]; r.isr != 0 && !r.void() {
+			m.lead.inSync++
+		}
+	}
+	if m.lead.inSync < m.minISR {
 		m.acks.failAll(m, ErrNotEnoughReplicasAfterAppend)
 	}
 	m.advance()

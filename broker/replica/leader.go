@@ -6,7 +6,7 @@ import "fmt"
 type leading struct {
 	epochStart int64      // the log's end when the leader epoch began here
 	replicas   []follower // the others
-	isrSize    int        // the leader among them
+	inSync     int        // members of the ISR that count, the leader among them
 	proposal   proposal
 }
 
@@ -45,7 +45,7 @@ func (m *Machine) lags(r *follower) bool {
 }
 
 // setReplicas takes replicas and ISR from the metadata; progress stays with the incarnation that made it.
-func (m *Machine) setReplicas(e *Metadata) {
+func (m *Machine) setReplicas(e *Metadata) (isrChanged bool) {
 	old, self := m.lead.replicas, m.config.Self
 	m.lead.replicas = make([]follower, 0, len(e.Replicas))
 	for i := range e.Replicas {
@@ -53,35 +53,26 @@ func (m *Machine) setReplicas(e *Metadata) {
 			m.lead.replicas = append(m.lead.replicas, m.followerFrom(old, id))
 		}
 	}
-	was := m.lead.isrSize
-	m.lead.isrSize = len(e.ISR)
-	changed := was != len(e.ISR)
 	for _, member := range e.ISR {
 		if member.Broker == self.Broker {
 			continue
 		}
-		r := m.find(member.Broker)
-		if r == nil { // not among the replicas; counted all the same, as the safer of two answers
+		if m.find(member.Broker) == nil { // not among the replicas; it counts all the same, as the safer of two answers
 			m.lead.replicas = append(m.lead.replicas, m.followerFrom(old, member.Broker))
-			r = m.find(member.Broker)
 		}
-		if r.isr = member.Incarnation; r.end < 0 && r.caughtUpMs == longAgo {
+		r := m.find(member.Broker)
+		if r.isr = member.Incarnation; r.caughtUpMs == longAgo {
 			r.caughtUpMs = m.nowMs // a member that has not fetched yet has from now on to do so
 		}
 	}
 	m.register(e.Replicas)
-	if changed || !sameISR(old, m.lead.replicas) {
-		m.emit(Effect{Kind: EffectISR})
-	}
+	return !sameISR(old, m.lead.replicas) || !sameISR(m.lead.replicas, old)
 }
 
-func sameISR(old, new []follower) bool {
-	for i := range new {
-		was := uint64(0)
-		if at := indexOf(old, new[i].id); at >= 0 {
-			was = old[at].isr
-		}
-		if was != new[i].isr {
+// sameISR: who is in a's ISR is in b's too, in the same life.
+func sameISR(a, b []follower) bool {
+	for i := range a {
+		if at := indexOf(b, a[i].id); a[i].isr != 0 && (at < 0 || b[at].isr != a[i].isr) {
 			return false
 		}
 	}
@@ -125,6 +116,9 @@ func (m *Machine) register(replicas []Replica) {
 		if r.registered != replicas[i].Incarnation {
 			if r.registered != 0 && ruleFetchIncarnation {
 				r.forget()
+				if r.isr != 0 { // a void entry; should the controller leave it, the leader will take it for one that lags
+					r.caughtUpMs = m.nowMs
+				}
 			}
 			r.registered = replicas[i].Incarnation
 		}
@@ -255,7 +249,7 @@ func (m *Machine) progressed(r *follower, offset int64) {
 // It also waits for replicas that keep up but are no members yet. Under load they could otherwise never reach a high
 // watermark that moves on while they fetch.
 func (m *Machine) advance() {
-	if m.role != Leader || ruleHighNeedsMinISR && m.lead.isrSize < m.minISR {
+	if m.role != Leader || ruleHighNeedsMinISR && m.lead.inSync < m.minISR {
 		return
 	}
 	high := m.end
@@ -268,7 +262,7 @@ func (m *Machine) advance() {
 		switch {
 		case in != 0 && (in == r.registered || !ruleFetchIncarnation):
 			high = min(high, r.end)
-		case in != 0:
+		case in != 0: // void, or soon to be: the controller is about to take it out
 			return
 		case ruleMaximalISR && r.end >= 0 && // (without that rule this one would cover for it)
 			m.eligible(r) && !m.lags(r):

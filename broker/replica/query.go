@@ -35,7 +35,7 @@ func (m *Machine) Admit(acksAll bool, records int32) error {
 	switch {
 	case m.role != Leader:
 		return ErrNotLeader
-	case acksAll && m.lead.isrSize < m.minISR:
+	case acksAll && m.lead.inSync < m.minISR:
 		return ErrNotEnoughReplicas
 	case ruleCeiling && int64(records) > m.offsetCeiling-m.end:
 		return ErrOffsetCeiling
@@ -80,7 +80,7 @@ func (m *Machine) ISR(to []Member) []Member {
 		to = append(to, m.config.Self)
 	}
 	for i := range m.lead.replicas {
-		if r := &m.lead.replicas[i]; r.isr != 0 {
+		if r := &m.lead.replicas[i]; r.isr != 0 { // void or not
 			to = append(to, Member{r.id, r.isr})
 		}
 	}

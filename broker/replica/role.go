@@ -11,7 +11,6 @@ func (m *Machine) metadata(e *Metadata) {
 		return
 	}
 	m.revision = e.Revision
-	m.minISR = max(e.MinISR, 1)
 	if e.PartitionEpoch < m.partitionEpoch {
 		// The answer to a proposal was faster than the image. Registrations are still news.
 		m.register(e.Replicas)
@@ -37,6 +36,7 @@ func (m *Machine) adopt(e *Metadata) {
 		m.dropProposal()
 	}
 	m.leader, m.leaderEpoch, m.partitionEpoch = e.Leader, e.LeaderEpoch, e.PartitionEpoch
+	m.minISR = max(e.MinISR, 1)
 	m.offsetCeiling, m.inISR = e.OffsetCeiling, slices.Contains(e.ISR, m.config.Self)
 	switch m.roleIn(e) {
 	case Leader:
@@ -87,7 +87,9 @@ func (m *Machine) setRole(r Role) {
 
 func (m *Machine) becomeLeader(e *Metadata, newEpoch bool) {
 	if m.role == Leader && !newEpoch {
-		m.setReplicas(e)
+		if m.setReplicas(e) {
+			m.emit(Effect{Kind: EffectISR})
+		}
 		return
 	}
 	m.stopFetch()
@@ -96,6 +98,7 @@ func (m *Machine) becomeLeader(e *Metadata, newEpoch bool) {
 	m.setRole(Leader)
 	m.emit(Effect{Kind: EffectBeginEpoch, LeaderEpoch: m.leaderEpoch, Offset: m.end})
 	m.setReplicas(e)
+	m.emit(Effect{Kind: EffectISR})
 	m.armForLag()
 }
 
@@ -136,7 +139,7 @@ func (m *Machine) leaveLead() {
 }
 
 func (m *Machine) forgetReplicas() {
-	m.lead.isrSize = 0
+	m.lead.inSync = 0
 	if ruleResetProgress {
 		m.lead.replicas = nil
 	}

@@ -20,6 +20,15 @@ func TestRules(t *testing.T) {
 			fetch 3@c off=1 last=0
 			metadata replicas=1@a,2@e,3@c
 			fetch 2@b off=1 last=0`, "answer fetch : StaleIncarnation high -1 start -1 at once"},
+		{"R1: nor is it counted for min.insync.replicas", `
+			metadata isr=1@a,2@b
+			append as=p
+			metadata replicas=1@a,2@e,3@c pe=0`, "complete p NotEnoughReplicasAfterAppend"},
+		{"R1: it is taken out by the controller, or left out of what the leader proposes", `
+			metadata isr=1@a,2@b
+			fetch 3@c off=0
+			metadata replicas=1@a,2@e,3@c pe=0
+			altered 1 err=IneligibleReplica`, "alter 2 in 0/0: isr [1@a] ceiling 1000"},
 		{"R2: the broker in another life is no leader", `metadata leader=1@9`, ""},
 		{"R2: and no follower of itself", `
 			metadata leader=2@b
@@ -106,6 +115,10 @@ func TestRules(t *testing.T) {
 			metadata isr=1@a,2@b
 			fetch 3@c off=0`, "alter 1 in 0/0: isr [1@a 2@b 3@c] ceiling 1000; answer fetch : ok high 0 start 0"},
 
+		{"alter: refused though nobody would join: the metadata will tell why", `
+			metadata ceiling=400
+			altered 1 err=IneligibleReplica
+			deadline`, "in 50 ms"},
 		{"acks: refused before the append", `
 			metadata isr=1@a fenced=2,3
 			append as=p`, "refused: NotEnoughReplicas"},

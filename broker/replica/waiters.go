@@ -42,7 +42,7 @@ func (m *Machine) await(e *Await) {
 	case m.role != Leader:
 		err = ErrNotLeader
 	case e.Offset <= m.high || !ruleAckAtHigh:
-	case m.lead.isrSize < m.minISR:
+	case m.lead.inSync < m.minISR:
 		err = ErrNotEnoughReplicasAfterAppend
 	case e.DeadlineMs <= m.nowMs:
 		err = ErrRequestTimedOut
