@@ -10,6 +10,10 @@ func policy(c *config.Config) central.Policy {
 	return central.Policy{
 		NumPartitions:     c.NumPartitions,
 		ReplicationFactor: c.DefaultReplicationFactor,
+		// Brokers do not replicate yet.
+		ReplicationFactorMax:  1,
+		MinInSyncReplicas:     c.TopicDefaults.MinInsyncReplicas,
+		UncleanLeaderElection: c.TopicDefaults.UncleanLeaderElection,
 		ValidateConfigs: func(_ string, configs map[string]string) error {
 			_, err := c.Topic(configs)
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -196,9 +195,4 @@ func (s *session) hello() []byte {
 
 func (s *session) java() load.Java {
 	return load.Java{Jars: peer.KafkaJars(s.config), Config: peer.KafkaLog(s.config)}
-}
-
-// describe is a short name of the parameters, for a progress line.
-func (p *Params) describe() string {
-	return strings.TrimSuffix(p.BatchBytes.String()+" "+p.Client, " "+Raw)
 }

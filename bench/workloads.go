@@ -251,13 +251,38 @@ func runReplay(ctx context.Context, s *session) (outcome, error) {
 	if err != nil {
 		return o, err
 	}
+	retained, err := s.retained(t)
+	if err != nil {
+		return o, err
+	}
 	gb := float64(s.Backlog) / 1e9
 	o.figures["fill_gb_per_s"] = gb / took.Seconds()
 	if used.Known {
 		o.figures["fill_server_cpu_s_per_gb"] = used.CPU.Seconds() / gb
-		o.figures["rss_per_retained_byte"] = float64(used.RSSBytes) / float64(s.Backlog)
+		o.figures["rss_per_retained_byte"] = float64(used.RSSBytes) / retained
 	}
 	return o, nil
+}
+
+// retained is how many bytes of records a topic holds: what a user would call its size, without any framing.
+func (s *session) retained(t *wire.Topic) (float64, error) {
+	var all []int32
+	for p := range t.Leaders {
+		all = append(all, int32(p))
+	}
+	starts, err := s.admin.Offsets(t.Name, wire.Earliest, all)
+	if err != nil {
+		return 0, err
+	}
+	ends, err := s.admin.Offsets(t.Name, wire.Latest, all)
+	if err != nil {
+		return 0, err
+	}
+	records := int64(0)
+	for p, end := range ends {
+		records += end - starts[p]
+	}
+	return float64(records) * float64(min(s.RecordBytes, s.BatchBytes)), nil
 }
 
 func runConnections(ctx context.Context, s *session) (outcome, error) {

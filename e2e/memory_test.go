@@ -104,8 +104,8 @@ func TestMemoryForEachByteKept(t *testing.T) {
 		total               int // bytes of values
 		ratioMax            float64
 	}{
-		{"64 KiB batches of 1 KiB records", 63, 1 << 10, 256 << 20, 1.15},
-		{"single records of 200 bytes", 1, 200, 32 << 20, 1.8},
+		{"64 KiB batches of 1 KiB records", 63, 1 << 10, 256 << 20, 1.2},
+		{"single records of 200 bytes", 1, 200, 64 << 20, 2.0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Start(t, Options{Brokers: 1, Set: map[string]string{"millrace.memory.max": "1GiB"}})
@@ -171,6 +171,28 @@ func TestMemoryCeiling(t *testing.T) {
 		t.Errorf("produce after the deletion: error %d", p.ErrorCode)
 	}
 	t.Logf("deleted: RSS %.1f MiB", mib(s.RSS(t)))
+}
+
+// A full server takes records again when retention has made room, and gives back what it doesn't need.
+func TestMemoryFallsWithRetention(t *testing.T) {
+	const ceiling = 64 << 20
+	s := Start(t, Options{Brokers: 1, Set: map[string]string{
+		"millrace.memory.max": fmt.Sprint(ceiling), "millrace.memory.trim.ms": "200", "log.retention.ms": "3000"}})
+	idle := s.RSS(t)
+	s.Command(t, "CREATE_TOPIC brief 2")
+	batch := batchOf(t, 63, 1<<10)
+	full := newWriter(t, s, "brief", 0, batch)
+	for code, end := int16(0), time.Now().Add(30*time.Second); code == 0; {
+		if time.Now().After(end) {
+			t.Fatal("the memory was never full")
+		}
+		_, code = full.write(t, 2*ceiling/(64<<10))
+	}
+	until(t, 20*time.Second, "retention gives the memory back", func() bool { return s.RSS(t) < idle+overWarm })
+	t.Logf("RSS %.1f MiB, %.1f MiB when idle", mib(s.RSS(t)), mib(idle))
+	if p := Produce(Dial(t, s.Bootstrap[0]), 9, "brief", 1, batch); p.ErrorCode != 0 {
+		t.Errorf("produce: error %d", p.ErrorCode)
+	}
 }
 
 // A topic of 10,000 partitions: 300 ms is the target. Made and deleted again and again it leaves nothing.

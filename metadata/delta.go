@@ -13,8 +13,8 @@ type ClusterNamed struct{ ClusterID string }
 // incarnation (and so without its old data).
 type BrokerRegistered struct{ Broker *Broker }
 
-// BrokerChanged is a registered broker with new endpoints or rack. The
-// incarnation is the same.
+// BrokerChanged is a registered broker with new endpoints or rack, or that is
+// fenced or draining now, or isn't any more. The incarnation is the same.
 type BrokerChanged struct{ Broker *Broker }
 
 // BrokerRemoved is a broker that left for good. Its id is remembered, so that
@@ -23,6 +23,30 @@ type BrokerRemoved struct {
 	ID       int32
 	Revision int64 // of the key that remembers it; 0 in a plan
 }
+
+// BrokerAlive is a broker that is heard of, in this life. It ends by itself when
+// the lease does.
+type BrokerAlive struct {
+	ID          int32
+	Incarnation uint64
+	Lease       LeaseID // in a plan only
+	Revision    int64   // of the key; 0 in a plan
+}
+
+// BrokerSilent is the end of BrokerAlive: the broker's lease is over. What
+// follows from it is for the controller to say.
+type BrokerSilent struct{ ID int32 }
+
+// ControllerElected is who decides about the cluster until the lease ends.
+type ControllerElected struct {
+	Name     string  // for people
+	Token    uint64  // not 0; drawn by the one who was elected, at each start of its process
+	Lease    LeaseID // in a plan only
+	Revision int64   // of the key: nobody was elected since then; 0 in a plan
+}
+
+// ControllerResigned is the end of ControllerElected.
+type ControllerResigned struct{}
 
 // TopicCreated is a new topic with all its partitions and settings.
 type TopicCreated struct{ Topic *Topic }
@@ -68,6 +92,10 @@ func (ClusterNamed) delta()         {}
 func (BrokerRegistered) delta()     {}
 func (BrokerChanged) delta()        {}
 func (BrokerRemoved) delta()        {}
+func (BrokerAlive) delta()          {}
+func (BrokerSilent) delta()         {}
+func (ControllerElected) delta()    {}
+func (ControllerResigned) delta()   {}
 func (TopicCreated) delta()         {}
 func (TopicDeleted) delta()         {}
 func (PartitionsAdded) delta()      {}

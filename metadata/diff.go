@@ -1,9 +1,6 @@
 package metadata
 
-import (
-	"maps"
-	"slices"
-)
+import "maps"
 
 // Diff returns deltas that lead from img to next: for a watcher that missed
 // some revisions, and has listed the store again. A topic that was deleted and
@@ -16,7 +13,15 @@ func (img *Image) Diff(next *Image) []Delta {
 	if img.producerIDNext != next.producerIDNext || img.producerIDRevision != next.producerIDRevision {
 		ds = append(ds, ProducerIDsAllocated{next.producerIDNext, next.producerIDRevision})
 	}
+	if img.controller != next.controller {
+		if next.controller.Token == 0 {
+			ds = append(ds, ControllerResigned{})
+		} else {
+			ds = append(ds, next.controller)
+		}
+	}
 	ds = img.diffBrokers(next, ds)
+	ds = img.diffAlive(next, ds)
 	for _, t := range img.Topics() {
 		if next.TopicByID(t.ID) == nil {
 			ds = append(ds, TopicDeleted{t.Name, t.ID})
@@ -56,6 +61,20 @@ func (img *Image) diffBrokers(next *Image, ds []Delta) []Delta {
 	return ds
 }
 
+func (img *Image) diffAlive(next *Image, ds []Delta) []Delta {
+	for _, a := range img.alive {
+		if next.Alive(a.ID) == 0 {
+			ds = append(ds, BrokerSilent{a.ID})
+		}
+	}
+	for _, a := range next.alive {
+		if i, ok := img.findAlive(a.ID); !ok || img.alive[i] != a {
+			ds = append(ds, a)
+		}
+	}
+	return ds
+}
+
 func diffTopic(old, next *Topic, ds []Delta) []Delta {
 	if n := len(old.Partitions); len(next.Partitions) > n || next.Revision != old.Revision {
 		ds = append(ds, PartitionsAdded{next.Name, next.ID, int32(n), next.Partitions[n:], next.Revision})
@@ -64,15 +83,9 @@ func diffTopic(old, next *Topic, ds []Delta) []Delta {
 		ds = append(ds, ConfigChanged{next.Name, next.ID, next.Configs, next.ConfigRevision})
 	}
 	for i := range old.Partitions {
-		if !old.Partitions[i].equal(&next.Partitions[i]) {
+		if !old.Partitions[i].Equal(&next.Partitions[i]) {
 			ds = append(ds, PartitionChanged{next.Name, next.ID, int32(i), next.Partitions[i]})
 		}
 	}
 	return ds
-}
-
-func (p *Partition) equal(q *Partition) bool {
-	return p.Leader == q.Leader && p.LeaderEpoch == q.LeaderEpoch && p.PartitionEpoch == q.PartitionEpoch &&
-		p.LossGeneration == q.LossGeneration && p.Revision == q.Revision &&
-		slices.Equal(p.Replicas, q.Replicas) && slices.Equal(p.ISR, q.ISR)
 }

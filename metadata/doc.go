@@ -30,12 +30,13 @@
 //     never shrinks.
 //   - A TopicID is never used again; a name may be. What hangs on a topic in
 //     the store (settings, partitions) hangs on the id.
-//   - Partition epochs and leader epochs only rise.
+//   - Partition epochs, leader epochs, loss generations and offset ceilings only
+//     rise. The ISR is a subset of the replicas, the leader is in the ISR.
 //   - An id that a broker had is not issued again.
 //   - Producer ids are handed out once, ever (KIP-98).
 //   - No two topics have equal normal names (NormalName), as in Apache Kafka.
 //
-// Room is left for replication: ISR and leader are broker ids today, which is
-// enough while a partition has one replica. When there are more, each entry has to
-// name the incarnation too; the values in the store carry a version for that.
+// What a partition says about its replicas names members: brokers in one life. An
+// entry counts while the broker is registered in that life, so one write, the
+// next registration, voids all its entries at once.
 package metadata

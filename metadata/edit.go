@@ -39,6 +39,7 @@ func (img *Image) edit() *edit {
 	return &edit{
 		next: &Image{
 			revision: img.revision, clusterID: img.clusterID, brokers: img.brokers, removed: img.removed,
+			alive: img.alive, controller: img.controller,
 			topicCount: img.topicCount, partitionCount: img.partitionCount, placed: img.placed,
 			producerIDNext: img.producerIDNext, producerIDRevision: img.producerIDRevision,
 		},
@@ -74,6 +75,17 @@ func (e *edit) apply(d Delta) {
 		e.putBroker(d.Broker)
 	case BrokerRemoved:
 		e.removeBroker(d)
+	case BrokerAlive:
+		e.putAlive(d)
+	case BrokerSilent:
+		if i, ok := e.next.findAlive(d.ID); ok {
+			e.next.alive = slices.Delete(slices.Clone(e.next.alive), i, i+1)
+		}
+	case ControllerElected:
+		e.next.controller = d
+		e.next.controller.Lease = 0
+	case ControllerResigned:
+		e.next.controller = ControllerElected{}
 	case TopicCreated:
 		e.createTopic(d.Topic)
 	case TopicDeleted:
@@ -81,15 +93,7 @@ func (e *edit) apply(d Delta) {
 	case PartitionsAdded:
 		e.addPartitions(d)
 	case PartitionChanged:
-		t := e.ownTopic(d.ID, d)
-		if d.Index < 0 || int(d.Index) >= len(t.Partitions) {
-			panic(fmt.Sprintf("metadata: %+v: the topic has %d partitions", d, len(t.Partitions)))
-		}
-		if !t.partitions {
-			t.partitions = true
-			t.Partitions = slices.Clone(t.Partitions)
-		}
-		t.Partitions[d.Index] = d.Partition
+		e.changePartition(d)
 	case ConfigChanged:
 		t := e.ownTopic(d.ID, d)
 		t.Configs, t.ConfigRevision = d.Configs, d.Revision
@@ -98,6 +102,31 @@ func (e *edit) apply(d Delta) {
 	default:
 		panic(fmt.Sprintf("metadata: unknown delta %T", d))
 	}
+}
+
+func (e *edit) changePartition(d PartitionChanged) {
+	t := e.ownTopic(d.ID, d)
+	if d.Index < 0 || int(d.Index) >= len(t.Partitions) {
+		panic(fmt.Sprintf("metadata: %+v: the topic has %d partitions", d, len(t.Partitions)))
+	}
+	if !t.partitions {
+		t.partitions = true
+		t.Partitions = slices.Clone(t.Partitions)
+	}
+	t.Partitions[d.Index] = d.Partition
+}
+
+// putAlive copies the list each time: there are few brokers, and they come to
+// life rarely.
+func (e *edit) putAlive(d BrokerAlive) {
+	d.Lease = 0
+	i, ok := e.next.findAlive(d.ID)
+	e.next.alive = slices.Clone(e.next.alive)
+	if ok {
+		e.next.alive[i] = d
+		return
+	}
+	e.next.alive = slices.Insert(e.next.alive, i, d)
 }
 
 func (e *edit) writeBrokers() {

@@ -24,6 +24,16 @@ var (
 	ErrDuplicateBroker          = errors.New("duplicate broker registration")
 	ErrInvalidRegistration      = errors.New("invalid registration")
 	ErrUnavailable              = errors.New("metadata store not available")
+
+	ErrNotController               = errors.New("not controller")
+	ErrStaleBrokerEpoch            = errors.New("stale broker epoch")
+	ErrFencedLeaderEpoch           = errors.New("fenced leader epoch")
+	ErrInvalidUpdateVersion        = errors.New("invalid update version")
+	ErrIneligibleReplica           = errors.New("ineligible replica")
+	ErrElectionNotNeeded           = errors.New("election not needed")
+	ErrPreferredLeaderNotAvailable = errors.New("preferred leader not available")
+	ErrEligibleLeadersNotAvailable = errors.New("eligible leaders not available")
+	ErrNoReassignmentInProgress    = errors.New("no reassignment in progress")
 )
 
 // Error is a refusal: what kind, and a sentence for whoever asked.

@@ -14,8 +14,10 @@ type Image struct {
 	revision  int64
 	clusterID string
 
-	brokers []*Broker   // by id
-	removed []removedID // by id
+	brokers    []*Broker     // by id
+	removed    []removedID   // by id
+	alive      []BrokerAlive // by id
+	controller ControllerElected
 
 	byName     shards[string, *Topic]
 	byID       shards[TopicID, *Topic]
@@ -51,15 +53,21 @@ func (img *Image) Revision() int64 { return img.revision }
 func (img *Image) ClusterID() string { return img.clusterID }
 
 // ControllerID is the broker that clients are told to send admin requests to:
-// the registered one with the lowest id, or NoBroker. Every broker of the
-// cluster takes such requests, so nothing hangs on the choice but that it is
-// a broker that exists.
+// of those that aren't fenced the one with the lowest id, or NoBroker. Every
+// broker of the cluster takes such requests, so nothing hangs on the choice but
+// that it is a broker that is there. It has nothing to do with Controller.
 func (img *Image) ControllerID() int32 {
-	if len(img.brokers) == 0 {
-		return NoBroker
+	for _, b := range img.brokers {
+		if !b.Fenced {
+			return b.ID
+		}
 	}
-	return img.brokers[0].ID
+	return NoBroker
 }
+
+// Controller is who was elected to decide about the cluster; its Token is 0
+// if nobody is.
+func (img *Image) Controller() ControllerElected { return img.controller }
 
 // Brokers returns the registered brokers by id. The caller must not change it.
 func (img *Image) Brokers() []*Broker { return img.brokers }
@@ -70,6 +78,40 @@ func (img *Image) Broker(id int32) *Broker {
 		return img.brokers[i]
 	}
 	return nil
+}
+
+// Live tells whether m is registered in this life and not fenced.
+func (img *Image) Live(m Member) bool {
+	b := img.Broker(m.Broker)
+	return b != nil && b.Incarnation == m.Incarnation && m.Incarnation != 0 && !b.Fenced
+}
+
+// Void tells whether m is of the past: the broker is registered in another life,
+// or not any more. What it held is gone.
+func (img *Image) Void(m Member) bool {
+	b := img.Broker(m.Broker)
+	return b == nil || b.Incarnation != m.Incarnation || m.Incarnation == 0
+}
+
+// LeaderOf is who leads p as of this image: NoBroker also while the leader's
+// entry is void, or it is fenced, and nobody was elected yet.
+func (img *Image) LeaderOf(p *Partition) int32 {
+	if m := p.LeaderMember(); m != NoMember && img.Live(m) {
+		return m.Broker
+	}
+	return NoBroker
+}
+
+// Alive returns the life in which a broker is heard of; 0: it isn't.
+func (img *Image) Alive(id int32) (incarnation uint64) {
+	if i, ok := img.findAlive(id); ok {
+		return img.alive[i].Incarnation
+	}
+	return 0
+}
+
+func (img *Image) findAlive(id int32) (int, bool) {
+	return slices.BinarySearchFunc(img.alive, id, func(a BrokerAlive, id int32) int { return int(a.ID) - int(id) })
 }
 
 func (img *Image) findBroker(id int32) (int, bool) {

@@ -6,10 +6,19 @@ import (
 	"testing"
 )
 
+// fresh is a partition as created, whose replicas are all in their life 9.
+func fresh(replicas ...int32) Partition {
+	lives := make([]uint64, len(replicas))
+	for i := range lives {
+		lives[i] = 9
+	}
+	return NewPartition(replicas, lives, 2)
+}
+
 func topicOf(name string, partitions int) *Topic {
 	t := &Topic{Name: name, ID: NewTopicID(), Internal: IsInternal(name)}
 	for range partitions {
-		t.Partitions = append(t.Partitions, NewPartition([]int32{1}))
+		t.Partitions = append(t.Partitions, fresh(1))
 	}
 	return t
 }

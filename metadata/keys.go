@@ -13,6 +13,8 @@ import (
 //	configs/topics/<topic id>   the topic's own settings
 //	partitions/<topic id>/<n>   a partition that isn't any more as it was created
 //	producer-ids                the first producer id that is free
+//	controller                  who decides about the cluster; goes with that one's lease
+//	alive/<broker id>           a broker's life that is heard of; goes with its lease
 //
 // Creating a topic is one key however many partitions it has, so it happens as
 // a whole even in a store whose transactions are small. A partition gets a key
@@ -21,14 +23,17 @@ import (
 const (
 	keyCluster     = "cluster"
 	keyProducerIDs = "producer-ids"
+	keyController  = "controller"
 
 	dirBrokers    = "brokers/"
+	dirAlive      = "alive/"
 	dirTopics     = "topics/"
 	dirConfigs    = "configs/topics/"
 	dirPartitions = "partitions/"
 )
 
 func brokerKey(id int32) string       { return dirBrokers + strconv.Itoa(int(id)) }
+func aliveKey(id int32) string        { return dirAlive + strconv.Itoa(int(id)) }
 func topicKey(name string) string     { return dirTopics + name }
 func configKey(id TopicID) string     { return dirConfigs + id.String() }
 func partitionsDir(id TopicID) string { return dirPartitions + id.String() + "/" }
@@ -44,7 +49,9 @@ const (
 	kindUnknown keyKind = iota // of a later release: not ours to judge
 	kindCluster
 	kindProducerIDs
+	kindController
 	kindBroker
+	kindAlive
 	kindTopicDeleted
 	kindTopic
 	kindConfig
@@ -57,8 +64,12 @@ func kindOf(ev Event) keyKind {
 		return kindCluster
 	case ev.Key == keyProducerIDs:
 		return kindProducerIDs
+	case ev.Key == keyController:
+		return kindController
 	case strings.HasPrefix(ev.Key, dirBrokers):
 		return kindBroker
+	case strings.HasPrefix(ev.Key, dirAlive):
+		return kindAlive
 	case strings.HasPrefix(ev.Key, dirTopics) && ev.Deleted:
 		return kindTopicDeleted
 	case strings.HasPrefix(ev.Key, dirTopics):

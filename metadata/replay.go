@@ -86,8 +86,12 @@ func (r *replay) event(ev Event) error {
 			r.emit(ProducerIDsAllocated{next, ev.Revision})
 		}
 		return err
+	case kindController:
+		return r.controller(ev)
 	case kindBroker:
 		return r.broker(ev)
+	case kindAlive:
+		return r.alive(ev)
 	case kindTopicDeleted:
 		if t := r.topic(strings.TrimPrefix(ev.Key, dirTopics)); t != nil {
 			r.emit(TopicDeleted{t.Name, t.ID})
@@ -100,6 +104,35 @@ func (r *replay) event(ev Event) error {
 		return r.partition(ev)
 	}
 	return nil
+}
+
+func (r *replay) controller(ev Event) error {
+	if ev.Deleted {
+		r.emit(ControllerResigned{})
+		return nil
+	}
+	d, err := decodeController(ev.Value)
+	if err == nil {
+		d.Revision = ev.Revision
+		r.emit(d)
+	}
+	return err
+}
+
+func (r *replay) alive(ev Event) error {
+	id, ok := parseID(strings.TrimPrefix(ev.Key, dirAlive))
+	if !ok {
+		return errors.New("not a broker id")
+	}
+	if ev.Deleted {
+		r.emit(BrokerSilent{id})
+		return nil
+	}
+	incarnation, err := decodeAlive(ev.Value)
+	if err == nil {
+		r.emit(BrokerAlive{ID: id, Incarnation: incarnation, Revision: ev.Revision})
+	}
+	return err
 }
 
 func (r *replay) broker(ev Event) error {

@@ -14,23 +14,23 @@ func replayed(t *testing.T) *Image {
 	img, deltas, err := Empty().Replay(Batch{Revision: 5, Events: []Event{
 		{Key: partitionKey(someID, 1), Value: encodePartition(&somePartition), Revision: 5},
 		{Key: configKey(someID), Value: encodeConfigs(map[string]string{"x": "1"}), Revision: 5},
-		{Key: topicKey("a"), Value: encodeTopic(someID, []Partition{NewPartition([]int32{7}), NewPartition([]int32{7})}), Revision: 5},
+		{Key: topicKey("a"), Value: encodeTopic(someID, []Partition{fresh(7), fresh(7)}), Revision: 5},
 		{Key: brokerKey(7), Value: encodeBroker(someBroker), Revision: 5},
 	}})
 	if err != nil || len(deltas) != 2 { // the partition and the setting are a part of the creation
 		t.Fatalf("deltas %v, error %v", deltas, err)
 	}
 	topic := deltas[1].(TopicCreated).Topic
-	if img.Topic("a") != topic || topic.Configs["x"] != "1" || topic.ConfigRevision != 5 || !topic.Partitions[1].equal(&Partition{
-		Leader: 3, LeaderEpoch: 300, PartitionEpoch: 1, LossGeneration: 2, Replicas: []int32{3, 1}, ISR: []int32{3}, Revision: 5,
-	}) {
+	changed := somePartition
+	changed.Revision = 5
+	if img.Topic("a") != topic || topic.Configs["x"] != "1" || topic.ConfigRevision != 5 || !topic.Partitions[1].Equal(&changed) {
 		t.Fatalf("created %+v", topic)
 	}
 	return img
 }
 
 func TestReplay(t *testing.T) {
-	one, three := []Partition{NewPartition([]int32{7})}, []Partition{NewPartition([]int32{7}), NewPartition([]int32{7}), NewPartition([]int32{1})}
+	one, three := []Partition{fresh(7)}, []Partition{fresh(7), fresh(7), fresh(1)}
 	reborn := *someBroker
 	reborn.Incarnation++
 	otherID := TopicID{9}
@@ -66,6 +66,13 @@ func TestReplay(t *testing.T) {
 		{"broker −1", Event{Key: dirBrokers + "-1"}, "", "not a broker id"},
 		{"broker 01", Event{Key: dirBrokers + "01"}, "", "not a broker id"},
 		{"malformed broker", Event{Key: brokerKey(7)}, "", "malformed"},
+		{"broker heard of", Event{Key: aliveKey(7), Value: encodeAlive(5)}, "BrokerAlive", ""},
+		{"broker not heard of", Event{Key: aliveKey(7), Deleted: true}, "BrokerSilent", ""},
+		{"broker 01 heard of", Event{Key: dirAlive + "01", Value: encodeAlive(5)}, "", "not a broker id"},
+		{"malformed life", Event{Key: aliveKey(7)}, "", "malformed"},
+		{"controller", Event{Key: keyController, Value: encodeController("c", 1)}, "ControllerElected", ""},
+		{"no controller", Event{Key: keyController, Deleted: true}, "ControllerResigned", ""},
+		{"malformed controller", Event{Key: keyController}, "", "malformed"},
 		{"cluster", Event{Key: keyCluster, Value: encodeCluster("c")}, "ClusterNamed", ""},
 		{"no cluster", Event{Key: keyCluster, Deleted: true}, "", "cluster's id was deleted"},
 		{"producer ids", Event{Key: keyProducerIDs, Value: encodeProducerIDs(1)}, "ProducerIDsAllocated", ""},
@@ -94,8 +101,16 @@ func TestReplay(t *testing.T) {
 
 // TestTransactionsCompare: what a plan relies on is compared, once.
 func TestTransactionsCompare(t *testing.T) {
-	img := replayed(t).Apply(BrokerRegistered{&Broker{ID: 3, Revision: 4}}, BrokerRemoved{ID: 1, Revision: 2})
-	partition := NewPartition([]int32{7, 3})
+	img := replayed(t).Apply(
+		BrokerRegistered{&Broker{ID: 3, Revision: 4}}, BrokerRemoved{ID: 1, Revision: 2}, ControllerElected{Token: 1, Revision: 3},
+	)
+	partition := fresh(7, 3)
+	changed := func(change func(*Partition)) Delta { // the replicas are 3, 1, 4, the ISR is 3, the ELR 1
+		p := somePartition
+		change(&p)
+		return PartitionChanged{"a", someID, 1, p}
+	}
+	key := partitionKey(someID, 1) + "@5"
 	tests := []struct {
 		delta Delta
 		want  string
@@ -106,12 +121,22 @@ func TestTransactionsCompare(t *testing.T) {
 		{BrokerRegistered{&Broker{ID: 1}}, "brokers/1@2"},
 		{BrokerChanged{&Broker{ID: 7}}, "brokers/7@5"},
 		{BrokerRemoved{ID: 7}, "brokers/7@5"},
+		{BrokerAlive{ID: 7, Incarnation: 1}, "brokers/7@5"},
+		{BrokerSilent{ID: 7}, ""},
+		{ControllerElected{Token: 2}, "controller@3"},
+		{ControllerResigned{}, "controller@3"},
 		{TopicCreated{&Topic{Name: "b", ID: TopicID{9}, Partitions: []Partition{partition, partition}}}, "topics/b@0 brokers/7@5 brokers/3@4"},
 		{TopicDeleted{"a", someID}, "topics/a@5"},
 		{PartitionsAdded{Name: "a", ID: someID, First: 2, Partitions: []Partition{partition}}, "topics/a@5 brokers/7@5 brokers/3@4"},
 		{ConfigChanged{Name: "a", ID: someID}, "topics/a@5 " + configKey(someID) + "@5"},
-		{PartitionChanged{"a", someID, 0, partition}, "topics/a@5 " + partitionKey(someID, 0) + "@0 brokers/7@5 brokers/3@4"},
-		{PartitionChanged{"a", someID, 1, Partition{Leader: NoBroker, Replicas: []int32{7}}}, "topics/a@5 " + partitionKey(someID, 1) + "@5"},
+		// A partition as created has no key of its own, so the topic's is compared.
+		{PartitionChanged{"a", someID, 0, partition}, "topics/a@5 " + partitionKey(someID, 0) + "@0 brokers/3@4"},
+		{changed(func(p *Partition) { p.ISR, p.ISRIncarnations, p.Leader = nil, nil, NoBroker }), key},
+		{changed(func(p *Partition) { p.ISR, p.ISRIncarnations = []int32{3, 7}, []uint64{p.ISRIncarnations[0], 9} }), key + " brokers/7@5"},
+		{changed(func(p *Partition) { p.ISRIncarnations = []uint64{9} }), key + " brokers/3@4"},
+		{changed(func(p *Partition) { p.LeaderEpoch++ }), key + " brokers/3@4"},
+		{changed(func(p *Partition) { p.Replicas = []int32{1, 3, 7} }), key + " brokers/7@5"},
+		{changed(func(p *Partition) { p.Lose(); p.Leader, p.LeaderEpoch = 7, 301 }), key + " brokers/7@5 brokers/3@4 brokers/1@2"},
 	}
 	for _, test := range tests {
 		var compares []string
@@ -130,7 +155,7 @@ func TestTransactionsAreCut(t *testing.T) {
 	var deltas []Delta
 	for i := range 5 {
 		deltas = append(deltas, TopicCreated{&Topic{
-			Name: fmt.Sprint(i), ID: TopicID{byte(i + 1)}, Partitions: []Partition{NewPartition([]int32{7})}, Configs: map[string]string{"x": "1"},
+			Name: fmt.Sprint(i), ID: TopicID{byte(i + 1)}, Partitions: []Partition{fresh(7)}, Configs: map[string]string{"x": "1"},
 		}})
 	}
 	var sizes []string
@@ -165,7 +190,7 @@ func TestTypes(t *testing.T) {
 		t.Error("listener names are told apart by case")
 	}
 	topic := &Topic{Partitions: []Partition{somePartition}}
-	if topic.ReplicationFactor() != 2 || (&Topic{}).ReplicationFactor() != 0 {
+	if topic.ReplicationFactor() != 3 || (&Topic{}).ReplicationFactor() != 0 {
 		t.Error("replication factor")
 	}
 	if !somePartition.HasReplica(1) || somePartition.HasReplica(2) {

@@ -8,10 +8,12 @@ import (
 // Transactions turns deltas that were planned against img into what a Store
 // carries out. Each delta writes its keys, and compares what it relies on: its
 // own key as img knows it, its topic, and the registrations of the brokers that
-// it gives partitions to. So a plan that was made against an image that is out
-// of date conflicts, and does nothing.
+// it gives partitions to, elects, or takes for dead. So a plan that was made
+// against an image that is out of date conflicts, and does nothing.
 //
 // A delta is never cut in two; max is Store.TxnMax. With max 0 there is one Txn.
+// A delta that relies on a key that an earlier one of the plan writes holds
+// only if both are in one Txn; else the second conflicts, and is planned again.
 func (img *Image) Transactions(deltas []Delta, max int) []Txn {
 	var txns []Txn
 	b := txnBuilder{img: img}
@@ -51,6 +53,17 @@ func (b *txnBuilder) add(d Delta) {
 	case BrokerRemoved:
 		b.compareBroker(d.ID)
 		b.put(brokerKey(d.ID), encodeBrokerGone())
+	case BrokerAlive:
+		b.compareBroker(d.ID)
+		b.op(Op{Kind: OpPut, Key: aliveKey(d.ID), Value: encodeAlive(d.Incarnation), Lease: d.Lease})
+	case BrokerSilent:
+		b.op(Op{Kind: OpDelete, Key: aliveKey(d.ID)})
+	case ControllerElected:
+		b.compare(keyController, b.img.controller.Revision)
+		b.op(Op{Kind: OpPut, Key: keyController, Value: encodeController(d.Name, d.Token), Lease: d.Lease})
+	case ControllerResigned:
+		b.compare(keyController, b.img.controller.Revision)
+		b.op(Op{Kind: OpDelete, Key: keyController})
 	case TopicCreated:
 		b.createTopic(d.Topic)
 	case TopicDeleted:
@@ -63,10 +76,7 @@ func (b *txnBuilder) add(d Delta) {
 		b.compareReplicas(d.Partitions)
 		b.put(topicKey(d.Name), encodeTopic(d.ID, t.Partitions, d.Partitions))
 	case PartitionChanged:
-		t := b.compareTopic(d.Name, d.ID)
-		b.compare(partitionKey(d.ID, d.Index), t.Partitions[d.Index].Revision)
-		b.comparePartition(&d.Partition)
-		b.put(partitionKey(d.ID, d.Index), encodePartition(&d.Partition))
+		b.changePartition(d)
 	case ConfigChanged:
 		t := b.compareTopic(d.Name, d.ID)
 		b.compare(configKey(d.ID), t.ConfigRevision)
@@ -127,22 +137,61 @@ func (b *txnBuilder) compareReplicas(partitions []Partition) {
 	}
 }
 
-// comparePartition compares those that may lead now or later. A replica that
-// isn't in the ISR may well be gone.
-func (b *txnBuilder) comparePartition(p *Partition) {
-	for _, id := range p.ISR {
-		b.compareBroker(id)
+// changePartition compares the partition's own key. Only one that has none yet
+// needs the topic's, which says that there is no key because nothing has
+// changed: the other's is deleted with the topic. It saves every second compare of a
+// failover.
+func (b *txnBuilder) changePartition(d PartitionChanged) {
+	old := &b.topic(d.Name, d.ID).Partitions[d.Index]
+	if old.Revision == 0 {
+		b.compareTopic(d.Name, d.ID)
 	}
-	if p.Leader != NoBroker {
-		b.compareBroker(p.Leader)
+	b.compare(partitionKey(d.ID, d.Index), old.Revision)
+	b.compareMembers(old, &d.Partition)
+	b.put(partitionKey(d.ID, d.Index), encodePartition(&d.Partition))
+}
+
+// compareMembers compares the brokers that are elected, that come into the ISR or
+// among the replicas, and, when the records are declared lost, those that had them:
+// they must still be dead.
+func (b *txnBuilder) compareMembers(old, next *Partition) {
+	if next.Leader != NoBroker && next.LeaderEpoch != old.LeaderEpoch {
+		b.compareBroker(next.Leader)
+	}
+	for i, id := range next.ISR {
+		if old.InISR(id) != next.ISRIncarnations[i] {
+			b.compareBroker(id)
+		}
+	}
+	for _, id := range next.Replicas {
+		if !old.HasReplica(id) {
+			b.compareBroker(id)
+		}
+	}
+	if next.LossGeneration != old.LossGeneration {
+		for _, list := range [][]int32{old.ISR, old.ELR} {
+			for _, id := range list {
+				b.compareBroker(id)
+			}
+		}
 	}
 }
 
-func (b *txnBuilder) compareTopic(name string, id TopicID) *Topic {
+// topic finds what a delta is about.
+func (b *txnBuilder) topic(name string, id TopicID) *Topic {
 	t := b.img.TopicByID(id)
 	if t == nil || t.Name != name {
 		panic(fmt.Sprintf("metadata: a delta for topic %q, id %v, which isn't in the image", name, id))
 	}
+	return t
+}
+
+func (b *txnBuilder) compareTopic(name string, id TopicID) *Topic {
+	t := b.topic(name, id)
 	b.compare(topicKey(name), t.Revision)
 	return t
 }
+
+// CompareController is a compare for what only the controller may do: it holds
+// while whoever c is has that office, or, if c is empty, while nobody has it.
+func CompareController(c ControllerElected) Compare { return Compare{keyController, c.Revision} }

@@ -48,21 +48,50 @@ func (e Endpoint) String() string {
 	return e.Name + "://" + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 }
 
+// Member is a broker for as long as its RAM lives: one that restarts is another
+// member under the same id. What a partition says about its replicas' contents it
+// says about members.
+type Member struct {
+	Broker      int32
+	Incarnation uint64 // 0: of no broker that ever was
+}
+
+// NoMember is the leader of a partition that has none.
+var NoMember = Member{Broker: NoBroker}
+
+// String is broker@incarnation.
+func (m Member) String() string { return fmt.Sprintf("%d@%x", m.Broker, m.Incarnation) }
+
 // Broker is one registration. It is immutable.
 type Broker struct {
 	ID int32 // ≥ 0; the central server issues them from 1
 
-	// Incarnation is a random number drawn when the broker, and so its RAM,
-	// came to life. Whoever has to know whether a replica still holds its data
-	// compares incarnations; a lease id would be the same before and after a
+	// Incarnation is a random number, not 0, drawn when the broker, and so its
+	// RAM, came to life. Whoever has to know whether a replica still holds its
+	// data compares incarnations; a lease id would be the same before and after a
 	// quick restart, or differ although the RAM is intact.
 	Incarnation uint64
 
 	Rack      string // "" for none
 	Endpoints []Endpoint
 
+	// Fenced: it was not heard of for too long, or seen dead. It leads nothing
+	// and is in no ISR, but for all anybody knows its RAM is intact: the
+	// incarnation stays.
+	Fenced bool
+
+	// Draining: it is about to leave. It stays in the ISRs it is in, joins no
+	// other, and leads only what nobody else can lead.
+	Draining bool
+
 	Revision int64 // of the registration's key in the Store; 0 for one that isn't stored yet
 }
+
+// Member is the broker in this life.
+func (b *Broker) Member() Member { return Member{b.ID, b.Incarnation} }
+
+// Active tells whether new work may be given to the broker.
+func (b *Broker) Active() bool { return !b.Fenced && !b.Draining }
 
 // Endpoint returns the endpoint of the listener name, and whether it exists.
 func (b *Broker) Endpoint(name string) (Endpoint, bool) {
@@ -94,28 +123,4 @@ func (t *Topic) ReplicationFactor() int16 {
 		return 0
 	}
 	return int16(len(t.Partitions[0].Replicas))
-}
-
-// Partition is the state of one partition. Replicas and ISR are shared between
-// images, and may be one slice: nobody writes to them.
-type Partition struct {
-	Leader         int32 // NoBroker: offline
-	LeaderEpoch    int32 // from 0; rises with each election
-	PartitionEpoch int32 // from 0; rises with each change of this state
-	LossGeneration int32 // from 0; rises when the partition's records were lost, which is declared and never silent
-
-	Replicas []int32 // in order of preference; never empty
-	ISR      []int32 // a subset of Replicas
-
-	Revision int64 // of the partition's own key in the Store; 0 while it is as its topic was created
-}
-
-// HasReplica tells whether broker id holds a replica of the partition.
-func (p *Partition) HasReplica(id int32) bool {
-	for _, r := range p.Replicas {
-		if r == id {
-			return true
-		}
-	}
-	return false
 }

@@ -121,12 +121,19 @@ type description struct {
 	ProducerIDs int64
 	FreeID      int32
 	Partitions  int
+	Controller  metadata.ControllerElected
+	Alive       [6]uint64
 	Brokers     []metadata.Broker
 	Topics      []metadata.Topic
 }
 
 func describe(img *metadata.Image) description {
 	d := description{Cluster: img.ClusterID(), ProducerIDs: img.ProducerIDNext(), FreeID: img.FreeBrokerID(), Partitions: img.PartitionCount()}
+	d.Controller = img.Controller()
+	d.Controller.Revision = 0
+	for id := range d.Alive {
+		d.Alive[id] = img.Alive(int32(id))
+	}
 	for _, b := range img.Brokers() {
 		copied := *b
 		copied.Revision = 0
@@ -141,7 +148,9 @@ func describe(img *metadata.Image) description {
 		copied.Partitions = nil
 		for _, p := range t.Partitions {
 			p.Revision = 0
-			p.ISR = append([]int32{}, p.ISR...)
+			p.SetISR(p.ISRMembers()) // nil if it is empty
+			p.SetELR(p.ELRMembers())
+			p.Adding = append([]int32(nil), p.Adding...)
 			copied.Partitions = append(copied.Partitions, p)
 		}
 		d.Topics = append(d.Topics, copied)
@@ -155,7 +164,7 @@ func describe(img *metadata.Image) description {
 // deltas makes a change or two that fit the image. Several may touch one topic,
 // but each key only once.
 func (w *walk) deltas() (deltas []metadata.Delta) {
-	switch w.rng.IntN(9) {
+	switch w.rng.IntN(13) {
 	case 0, 8:
 		for range 1 + w.rng.IntN(2) {
 			deltas = append(deltas, metadata.TopicCreated{Topic: w.newTopic()})
@@ -176,11 +185,24 @@ func (w *walk) deltas() (deltas []metadata.Delta) {
 		if brokers := w.img.Brokers(); len(brokers) > 0 {
 			b := *brokers[w.rng.IntN(len(brokers))]
 			b.Rack += "r"
+			b.Fenced, b.Draining = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
 			deltas = append(deltas, metadata.BrokerChanged{Broker: &b})
 		}
 	case 7:
 		if brokers := w.img.Brokers(); len(brokers) > 2 {
 			deltas = append(deltas, metadata.BrokerRemoved{ID: brokers[w.rng.IntN(len(brokers))].ID})
+		}
+	case 9, 10:
+		deltas = append(deltas, metadata.BrokerAlive{ID: int32(w.rng.IntN(6)), Incarnation: 1 + w.rng.Uint64N(3)})
+	case 11:
+		if id := int32(w.rng.IntN(6)); w.img.Alive(id) != 0 {
+			deltas = append(deltas, metadata.BrokerSilent{ID: id})
+		}
+	case 12:
+		if w.img.Controller().Token == 0 {
+			deltas = append(deltas, metadata.ControllerElected{Name: "c", Token: 1 + w.rng.Uint64N(3)})
+		} else {
+			deltas = append(deltas, metadata.ControllerResigned{})
 		}
 	}
 	if w.img.ClusterID() == "" {
@@ -199,12 +221,26 @@ func (w *walk) newTopic() *metadata.Topic {
 	}
 	t := &metadata.Topic{Name: name, ID: metadata.NewTopicID()}
 	for range 1 + w.rng.IntN(4) {
-		t.Partitions = append(t.Partitions, metadata.NewPartition(w.replicas()))
+		t.Partitions = append(t.Partitions, w.partition())
 	}
 	if w.rng.IntN(2) == 0 {
 		t.Configs = map[string]string{"a": "1"}
 	}
 	return t
+}
+
+func (w *walk) partition() metadata.Partition {
+	replicas := w.replicas()
+	return metadata.NewPartition(replicas, w.lives(len(replicas)), int32(w.rng.IntN(3)))
+}
+
+// lives are incarnations; 0 is one that isn't there.
+func (w *walk) lives(n int) []uint64 {
+	lives := make([]uint64, n)
+	for i := range lives {
+		lives[i] = uint64(w.rng.IntN(3))
+	}
+	return lives
 }
 
 func (w *walk) replicas() []int32 {
@@ -233,6 +269,14 @@ func (w *walk) changeTopic() (deltas []metadata.Delta) {
 	p.Leader, p.LeaderEpoch, p.PartitionEpoch = int32(w.rng.IntN(6))-1, p.LeaderEpoch+1, p.PartitionEpoch+1
 	p.Replicas = w.replicas()
 	p.ISR = p.Replicas[:w.rng.IntN(len(p.Replicas)+1)]
+	p.ISRIncarnations = w.lives(len(p.ISR))
+	p.ELR = p.Replicas[len(p.ISR):]
+	p.ELRIncarnations = w.lives(len(p.ELR))
+	p.Adding, p.MinInSync = p.ISR, int32(w.rng.IntN(3))
+	p.OffsetCeiling += 1000
+	if w.rng.IntN(3) == 0 {
+		p.Lose()
+	}
 	deltas = append(deltas, metadata.PartitionChanged{Name: t.Name, ID: t.ID, Index: index, Partition: p})
 	if w.max != 0 && w.max < 128 {
 		return deltas // a cut between two changes of one topic would conflict
@@ -247,7 +291,7 @@ func (w *walk) changeTopic() (deltas []metadata.Delta) {
 	}
 	if w.rng.IntN(2) == 0 {
 		deltas = append(deltas, metadata.PartitionsAdded{
-			Name: t.Name, ID: t.ID, First: int32(len(t.Partitions)), Partitions: []metadata.Partition{metadata.NewPartition(w.replicas())},
+			Name: t.Name, ID: t.ID, First: int32(len(t.Partitions)), Partitions: []metadata.Partition{w.partition()},
 		})
 	}
 	return deltas

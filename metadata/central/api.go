@@ -1,69 +1,9 @@
 package central
 
 import (
-	"crypto/rand"
-	"encoding/binary"
-
-	"go.uber.org/zap"
-
 	"millrace/metadata"
 	"millrace/metadata/controller"
 )
-
-// RegisterBroker brings a broker into the cluster, with an id (the spec's, or
-// the next free one) and a new incarnation. Partitions that had nobody left to
-// lead them are given to it before done is called.
-// Errors: ErrDuplicateBroker, ErrInvalidRegistration, ErrUnavailable.
-func (s *Server) RegisterBroker(spec metadata.BrokerSpec, done func(*metadata.Broker, error)) {
-	var b *metadata.Broker
-	var refused error
-	incarnation := newIncarnation()
-	s.submit(&command{
-		plan: func(img *metadata.Image) (deltas []metadata.Delta) {
-			deltas, b, refused = s.policy.RegisterBroker(img, spec, incarnation)
-			return deltas
-		},
-		done: func(err error) {
-			if err = first(err, refused); err != nil {
-				done(nil, err)
-				return
-			}
-			if stored := s.Image().Broker(b.ID); stored != nil {
-				b = stored
-			}
-			s.adopt(func() { done(b, nil) })
-		},
-	})
-}
-
-// adopt finds partitions without a home another one. That it fails is no reason
-// to refuse the broker, and it is tried again with the next one.
-func (s *Server) adopt(done func()) {
-	if len(s.policy.AdoptPartitions(s.Image())) == 0 {
-		done()
-		return
-	}
-	s.submit(&command{
-		plan: s.policy.AdoptPartitions,
-		done: func(err error) {
-			if err != nil {
-				s.log.Warn("offline partitions weren't given to the new broker", zap.Error(err))
-			}
-			done()
-		},
-	})
-}
-
-// newIncarnation draws 64 random bits, not 0.
-func newIncarnation() uint64 {
-	for {
-		var b [8]byte
-		rand.Read(b[:]) // never fails (crypto/rand)
-		if v := binary.LittleEndian.Uint64(b[:]); v != 0 {
-			return v
-		}
-	}
-}
 
 func first(errs ...error) error {
 	for _, err := range errs {
@@ -84,21 +24,6 @@ func (s *Server) simple(plan func(img *metadata.Image) ([]metadata.Delta, error)
 		},
 		done: func(err error) { done(first(err, refused)) },
 	})
-}
-
-// RemoveBroker takes a broker out for good. Its partitions have other leaders, or
-// none if it was the last broker, when done is called.
-// Errors: ErrUnknownBroker, ErrUnavailable.
-func (s *Server) RemoveBroker(id int32, done func(error)) {
-	s.simple(func(img *metadata.Image) ([]metadata.Delta, error) { return s.policy.RemoveBroker(img, id) }, done)
-}
-
-// UpdateEndpoints gives a registered broker other addresses.
-// Errors: ErrUnknownBroker, ErrInvalidRegistration, ErrUnavailable.
-func (s *Server) UpdateEndpoints(id int32, endpoints []metadata.Endpoint, done func(error)) {
-	s.simple(func(img *metadata.Image) ([]metadata.Delta, error) {
-		return s.policy.UpdateEndpoints(img, id, endpoints)
-	}, done)
 }
 
 // CreateTopics makes topics, or with validateOnly only says what would happen.
@@ -201,6 +126,7 @@ func (s *Server) CreatePartitions(specs []metadata.PartitionsSpec, validateOnly 
 func (s *Server) AlterConfigs(specs []metadata.ConfigSpec, validateOnly bool, done func([]metadata.ConfigResult)) {
 	var results []metadata.ConfigResult
 	s.submit(&command{
+		resumes: true,
 		plan: func(img *metadata.Image) (deltas []metadata.Delta) {
 			deltas, results = s.policy.AlterConfigs(img, specs)
 			return unless(validateOnly, deltas)

@@ -22,6 +22,14 @@ type command struct {
 	// conflict, and then forgets what it made before.
 	plan func(img *metadata.Image) []metadata.Delta
 
+	// resumes: a plan that is made after a part of an earlier one was carried out
+	// is the rest of it, and no other command would be better for the caller.
+	resumes bool
+
+	// duty: only the controller may do this. Its transactions hold only while it
+	// is in office.
+	duty bool
+
 	// done gets nil when the plan is in the image, or why it may not be.
 	done func(err error)
 
@@ -77,7 +85,20 @@ func (s *Server) start(c *command) {
 	s.current = c
 	c.attempts++
 	img := s.Image()
-	c.txns = img.Transactions(c.plan(img), s.store.TxnMax())
+	if c.duty && !s.inOffice(img) {
+		s.finish(c, metadata.Errorf(metadata.ErrNotController, "This server isn't the controller."))
+		return
+	}
+	most := s.store.TxnMax()
+	if c.duty && s.election && most > 0 {
+		most-- // for the compare that is added
+	}
+	c.txns = img.Transactions(c.plan(img), most)
+	if c.duty && s.election {
+		for i := range c.txns {
+			c.txns[i].Compares = append(c.txns[i].Compares, metadata.CompareController(img.Controller()))
+		}
+	}
 	s.commitNext(c)
 }
 
@@ -120,8 +141,11 @@ func (s *Server) advance() {
 	switch {
 	case !c.conflict:
 		c.committed++
+		if c.resumes {
+			c.attempts = 0 // it gets on
+		}
 		s.commitNext(c)
-	case c.committed > 0 || c.attempts >= attemptsMax:
+	case c.committed > 0 && !c.resumes || c.attempts >= attemptsMax:
 		s.finish(c, metadata.Errorf(metadata.ErrUnavailable, "Another server changed the metadata at the same time; a part may have been done."))
 	default:
 		s.start(c)

@@ -104,36 +104,59 @@ func TestConflict(t *testing.T) {
 	store.release()
 }
 
+// interfere has another server write key between two transactions of a command that
+// is being held, and lets the rest go.
+func interfere(t *testing.T, store *remote, key string) {
+	t.Helper()
+	store.step()
+	store.awaitHeld()
+	kvs, _, err := store.Store.Range(t.Context(), key)
+	if err != nil || len(kvs) == 0 {
+		t.Fatal(kvs, err)
+	}
+	touch := metadata.Op{Key: kvs[0].Key, Value: kvs[0].Value}
+	store.Store.Commit(metadata.Txn{Ops: []metadata.Op{touch}}, func(int64, error) {})
+	store.release()
+}
+
 // TestConflictHalfWay: when another server gets in between two transactions of a
-// command, the command ends with an error, and can be given again.
+// command whose answer tells of a whole, the command ends with an error, and can be
+// given again.
 func TestConflictHalfWay(t *testing.T) {
+	store := newRemote(t, memory.Options{TxnMax: 8})
+	s := openWith(t, store, 3)
+	var specs []metadata.TopicSpec
+	for i := range 20 {
+		specs = append(specs, spec(fmt.Sprint(i), 1))
+	}
+	store.hold()
+	result := make(chan []metadata.TopicResult, 1)
+	s.CreateTopics(specs, false, func(r []metadata.TopicResult) { result <- r })
+	interfere(t, store, "brokers/1")
+	if r := <-result; !errors.Is(r[0].Err, metadata.ErrUnavailable) || !errors.Is(r[19].Err, metadata.ErrUnavailable) {
+		t.Errorf("CreateTopics = %v", r)
+	}
+	r := create(s, specs...)
+	if !errors.Is(r[0].Err, metadata.ErrTopicExists) || r[19].Err != nil || s.Image().TopicCount() != 20 {
+		t.Errorf("CreateTopics again = %v", r)
+	}
+}
+
+// TestConflictHalfWayIsOvercome by a command of which any part is as good as any other:
+// it goes on with what is left.
+func TestConflictHalfWayIsOvercome(t *testing.T) {
 	store := newRemote(t, memory.Options{TxnMax: 8})
 	s := openWith(t, store, 3)
 	create(s, spec("a", 60))
 	store.hold()
 	result := make(chan error, 1)
 	s.RemoveBroker(3, func(err error) { result <- err })
-	store.step()
-	store.awaitHeld()
-	kvs, _, err := store.Store.Range(t.Context(), "topics/a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	touch := metadata.Op{Key: kvs[0].Key, Value: kvs[0].Value}
-	store.Store.Commit(metadata.Txn{Ops: []metadata.Op{touch}}, func(int64, error) {})
-	store.step()
-	if err := <-result; !errors.Is(err, metadata.ErrUnavailable) {
+	interfere(t, store, "topics/a")
+	if err := <-result; err != nil || s.Image().Broker(3) != nil {
 		t.Errorf("RemoveBroker = %v", err)
 	}
-	store.release()
-	if s.Image().Broker(3) == nil {
-		t.Error("the broker is gone before its partitions are")
-	}
-	if err := remove(s, 3); err != nil {
-		t.Error(err)
-	}
 	for i, p := range s.Image().Topic("a").Partitions {
-		if p.Leader == 3 || s.Image().Broker(p.Leader) == nil {
+		if p.LossGeneration != 0 || s.Image().LeaderOf(&p) == metadata.NoBroker {
 			t.Errorf("partition %d: %+v", i, p)
 		}
 	}

@@ -22,7 +22,7 @@ type watch struct {
 	cancel func()
 }
 
-func (s *Server) watch(from int64) watch {
+func (s *Server) startWatch(from int64) watch {
 	failed := make(chan error, 1)
 	cancel := s.store.Watch(from, func(b metadata.Batch, err error) {
 		if err != nil {
@@ -39,8 +39,8 @@ func (s *Server) watch(from int64) watch {
 func (s *Server) startFollowing(revision int64) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	w := s.watch(revision + 1)
-	s.follow.Go(func() { s.keepFollowing(ctx, w) })
+	w := s.startWatch(revision + 1)
+	s.follower.Go(func() { s.keepFollowing(ctx, w) })
 }
 
 // keepFollowing lists the store again whenever the watch was cut off.
@@ -64,7 +64,7 @@ func (s *Server) keepFollowing(ctx context.Context, w watch) {
 		if !ok {
 			return
 		}
-		w = s.watch(revision + 1)
+		w = s.startWatch(revision + 1)
 	}
 }
 

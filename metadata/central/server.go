@@ -27,6 +27,15 @@ type Options struct {
 	// ClusterID is for a store that has none yet; "" draws one.
 	ClusterID string
 
+	// Election: other servers share the store, and one of them is the controller,
+	// who alone may fence and unfence brokers and move leaders about (Campaign).
+	// Without it this server is.
+	Election bool
+	Name     string // of this server in an election, for people
+
+	// LeaseTTL is that of the brokers' leases; 0: brokers have none.
+	LeaseTTL time.Duration
+
 	// CommandsMax bounds the commands that wait while one is on its way to the
 	// store; more are refused with ErrUnavailable. Default 16,384.
 	CommandsMax int
@@ -43,18 +52,23 @@ type Server struct {
 	log         *zap.Logger
 	policy      Policy
 	commandsMax int
+	election    bool
+	name        string
+	token       uint64 // of this server in an election
+	ttlMs       int64
 
 	image    atomic.Pointer[metadata.Image]
 	executor *jobs.Executor
 
-	stop   context.CancelFunc // ends the goroutine that looks after the watch
-	follow sync.WaitGroup
+	stop     context.CancelFunc // ends the goroutine that looks after the watch
+	follower sync.WaitGroup
 
 	// The executor's own.
 	closed      bool
 	current     *command   // on its way to the store
 	waiting     []*command // in order, behind current
 	subscribers []*subscriber
+	vigil       vigil
 }
 
 // Open starts a server on the store, which may be empty or hold a cluster
@@ -74,6 +88,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		store: o.Store, log: o.Log, policy: o.Policy.WithDefaults(), commandsMax: o.CommandsMax,
+		election: o.Election, name: o.Name, token: newIncarnation(), ttlMs: o.LeaseTTL.Milliseconds(),
 		executor: jobs.NewExecutor(jobs.ExecutorOptions{Name: "metadata"}),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
@@ -120,7 +135,7 @@ func (s *Server) list(ctx context.Context) (*metadata.Image, error) {
 // returns when nothing runs any more. It must not be called from a callback.
 func (s *Server) Close() {
 	s.stop()
-	s.follow.Wait()
+	s.follower.Wait()
 	s.executor.Do(s.shut)
 	s.executor.Stop()
 }
@@ -197,4 +212,5 @@ func (s *Server) publish(img *metadata.Image, deltas []metadata.Delta) {
 			sub.f(old, img, deltas)
 		}
 	}
+	s.observe(deltas)
 }

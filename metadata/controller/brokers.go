@@ -8,11 +8,15 @@ import (
 
 // RegisterBroker plans a new registration with the incarnation. An id that was
 // asked for may be one that was removed before (an operator means it); the
-// controller itself issues such an id never again. It is not for a broker that
-// is registered: that is ErrDuplicateBroker.
+// controller itself issues such an id never again.
 //
-// What an empty cluster left without a leader is taken up by AdoptPartitions
-// afterwards.
+// An id that is in use goes to a broker that restarted: it is a new life, and with
+// this one write everything of the old one is void. It is refused
+// (ErrDuplicateBroker) while the one that has it may be alive: it isn't fenced,
+// and was registered with another address (metadata.BrokerSpec.Replace). To register
+// again in the same life updates rack and endpoints, and ends a fence or a drain.
+//
+// What follows for partitions is planned by Settle afterwards.
 func (p Policy) RegisterBroker(img *metadata.Image, spec metadata.BrokerSpec, incarnation uint64) ([]metadata.Delta, *metadata.Broker, error) {
 	if spec.ID < -1 {
 		return nil, nil, metadata.Errorf(metadata.ErrInvalidRegistration, "Broker id %d: an id is 0 or more, or -1 for the next free one.", spec.ID)
@@ -24,11 +28,43 @@ func (p Policy) RegisterBroker(img *metadata.Image, spec metadata.BrokerSpec, in
 	if id == -1 {
 		id = img.FreeBrokerID()
 	}
-	if b := img.Broker(id); b != nil {
+	b := &metadata.Broker{ID: id, Incarnation: incarnation, Rack: spec.Rack, Endpoints: slices.Clone(spec.Endpoints)}
+	var delta metadata.Delta = metadata.BrokerRegistered{Broker: b}
+	if old := img.Broker(id); old != nil && old.Incarnation == incarnation {
+		delta = metadata.BrokerChanged{Broker: b}
+	} else if old != nil && !replaces(spec, old) {
 		return nil, nil, metadata.Errorf(metadata.ErrDuplicateBroker, "Broker id %d is in use.", id)
 	}
-	b := &metadata.Broker{ID: id, Incarnation: incarnation, Rack: spec.Rack, Endpoints: slices.Clone(spec.Endpoints)}
-	return []metadata.Delta{metadata.BrokerRegistered{Broker: b}}, b, nil
+	deltas := []metadata.Delta{delta}
+	if spec.Lease != 0 {
+		deltas = append(deltas, metadata.BrokerAlive{ID: id, Incarnation: incarnation, Lease: spec.Lease})
+	}
+	return deltas, b, nil
+}
+
+func replaces(spec metadata.BrokerSpec, old *metadata.Broker) bool {
+	return spec.Replace || old.Fenced || len(old.Endpoints) > 0 && slices.Equal(spec.Endpoints, old.Endpoints)
+}
+
+// Announce plans a new sign of life for a broker whose old one ended although it
+// lives. Errors: ErrUnknownBroker, ErrStaleBrokerEpoch (it has to register).
+func (p Policy) Announce(img *metadata.Image, m metadata.Member, lease metadata.LeaseID) ([]metadata.Delta, error) {
+	if _, err := registered(img, m); err != nil {
+		return nil, err
+	}
+	return []metadata.Delta{metadata.BrokerAlive{ID: m.Broker, Incarnation: m.Incarnation, Lease: lease}}, nil
+}
+
+// registered finds the registration of a broker in this life.
+func registered(img *metadata.Image, m metadata.Member) (*metadata.Broker, error) {
+	b := img.Broker(m.Broker)
+	if b == nil {
+		return nil, errUnknownBroker(m.Broker)
+	}
+	if b.Incarnation != m.Incarnation {
+		return nil, metadata.Errorf(metadata.ErrStaleBrokerEpoch, "Broker %d has registered again: it is %v now, and not %v.", m.Broker, b.Member(), m)
+	}
+	return b, nil
 }
 
 // UpdateEndpoints plans other endpoints for a broker that goes on living.
@@ -66,82 +102,115 @@ func checkEndpoints(endpoints []metadata.Endpoint) error {
 	return nil
 }
 
-// RemoveBroker plans the departure of a broker for good. Partitions whose only
-// replica sat there move to the brokers left, round robin; whoever carries it
-// out hands their logs over. With no broker left they stay without a leader.
-// The moves come before the removal: carried out half, the broker is still there.
-func (p Policy) RemoveBroker(img *metadata.Image, id int32) ([]metadata.Delta, error) {
-	if img.Broker(id) == nil {
+// FenceBrokers plans that brokers lead nothing and are in no ISR: they weren't heard
+// of, or were seen dead. Nothing is said about their RAM: the incarnation stays,
+// and so do entries in the ELR. A member that isn't registered, in this life, is
+// passed over; for one that is fenced already the rest is planned that may be
+// missing. Those that fall together should be fenced together, so that nobody is elected
+// who is about to be fenced too.
+func (p Policy) FenceBrokers(img *metadata.Image, members []metadata.Member) []metadata.Delta {
+	var deltas []metadata.Delta
+	next := img
+	for _, m := range members {
+		if b, err := registered(next, m); err == nil && !b.Fenced {
+			fenced := *b
+			fenced.Fenced = true
+			deltas = append(deltas, metadata.BrokerChanged{Broker: &fenced})
+			next = next.Apply(deltas[len(deltas)-1])
+		}
+	}
+	return append(deltas, p.Settle(next)...)
+}
+
+// UnfenceBroker plans that a broker takes part again, with all the RAM that it
+// has. Settle plans what follows.
+// Errors: ErrUnknownBroker, ErrStaleBrokerEpoch.
+func (p Policy) UnfenceBroker(img *metadata.Image, m metadata.Member) ([]metadata.Delta, error) {
+	b, err := registered(img, m)
+	if err != nil || !b.Fenced {
+		return nil, err
+	}
+	back := *b
+	back.Fenced = false
+	return []metadata.Delta{metadata.BrokerChanged{Broker: &back}}, nil
+}
+
+// UnregisterBroker plans that a fenced broker is given up (KIP-185's api key 64):
+// whatever it has in RAM doesn't count any more, which may turn an offline
+// partition into a declared loss. It stays among the replicas, and may register again.
+// Settle plans what follows.
+// Errors: ErrUnknownBroker, ErrInvalidRequest while it isn't fenced.
+func (p Policy) UnregisterBroker(img *metadata.Image, id int32) ([]metadata.Delta, error) {
+	b := img.Broker(id)
+	if b == nil {
 		return nil, errUnknownBroker(id)
 	}
-	left := slices.DeleteFunc(slices.Clone(img.Brokers()), func(b *metadata.Broker) bool { return b.ID == id })
-	place := placement{brokers: left, turn: img.Placed()}
+	if !b.Fenced {
+		return nil, metadata.Errorf(metadata.ErrInvalidRequest, "Broker %d is alive: drain it, or remove it.", id)
+	}
+	return []metadata.Delta{metadata.BrokerRemoved{ID: id}}, nil
+}
+
+// RemoveBroker plans the departure of a broker for good. Its place among a
+// partition's replicas goes to a broker that has none, round robin, or to nobody. If
+// it had the only copy, that broker takes over its log in RAM, unless NoHandover.
+// The moves come before the removal: carried out half, the broker is still there. What
+// is lost with it isn't declared before it is gone, by Settle.
+func (p Policy) RemoveBroker(img *metadata.Image, id int32) ([]metadata.Delta, error) {
+	b := img.Broker(id)
+	if b == nil {
+		return nil, errUnknownBroker(id)
+	}
+	removed := metadata.BrokerRemoved{ID: id}
+	j := p.judge(img.Apply(removed))
 	var deltas []metadata.Delta
 	for _, t := range img.Topics() {
 		for i := range t.Partitions {
-			old := &t.Partitions[i]
-			if !old.HasReplica(id) {
+			if !t.Partitions[i].HasReplica(id) {
 				continue
 			}
-			deltas = append(deltas, metadata.PartitionChanged{
-				Name: t.Name, ID: t.ID, Index: int32(i), Partition: place.without(old, id),
-			})
+			d := j.draft(&t.Partitions[i], j.unclean(t.Configs))
+			if !d.depart(b) {
+				continue
+			}
+			if next, changed := d.finish(); changed {
+				deltas = append(deltas, changedTo(t, int32(i), next))
+			}
 		}
 	}
-	return append(deltas, metadata.BrokerRemoved{ID: id}), nil
+	return append(deltas, removed), nil
 }
 
-// without is p after broker id left. Replicas that are left take over in their
-// order.
-func (pl *placement) without(p *metadata.Partition, id int32) metadata.Partition {
-	next := *p
-	next.PartitionEpoch++
-	next.Revision = 0
-	gone := func(r int32) bool { return r == id }
-	replicas := slices.DeleteFunc(slices.Clone(p.Replicas), gone)
-	isr := slices.DeleteFunc(slices.Clone(p.ISR), gone)
+// depart takes b, which isn't registered any more, off the replicas; false: nothing
+// of the partition would be left, and nobody takes it over.
+func (d *draft) depart(b *metadata.Broker) bool {
+	replicas := slices.Clone(d.next.Replicas)
+	at := slices.Index(replicas, b.ID)
+	held, _ := memberOf(slices.Concat(d.isr, d.elr), b.ID)
+	var heir *metadata.Broker
+	if !slices.Contains(d.next.Removing, b.ID) {
+		heir = d.placement().instead(d.img, replicas, at)
+	}
 	switch {
-	case len(replicas) > 0:
-		next.Replicas, next.ISR = replicas, isr
-		if p.Leader == id {
-			next.Leader = metadata.NoBroker
-			if len(isr) > 0 {
-				next.Leader = isr[0]
-			}
+	case heir != nil:
+		if slices.Contains(d.next.Adding, b.ID) {
+			d.next.Adding = append(slices.Clone(d.next.Adding), heir.ID)
 		}
-	case len(pl.brokers) > 0:
-		moved := pl.partitions(1, 1)[0]
-		next.Replicas, next.ISR, next.Leader = moved.Replicas, moved.ISR, moved.Leader
+		replicas[at] = heir.ID
+	case len(replicas) == 1:
+		return false
 	default:
-		next.ISR, next.Leader = nil, metadata.NoBroker
+		replicas = slices.Delete(replicas, at, at+1)
 	}
-	if next.Leader != p.Leader {
-		next.LeaderEpoch++
-	}
-	return next
-}
-
-// AdoptPartitions plans a new home for partitions that lost their last broker:
-// no leader, and no replica on a registered broker. Their records are gone
-// with it, so the loss generation rises. Without brokers there is nothing to plan.
-func (p Policy) AdoptPartitions(img *metadata.Image) []metadata.Delta {
-	if len(img.Brokers()) == 0 {
-		return nil
-	}
-	place := newPlacement(img)
-	var deltas []metadata.Delta
-	for _, t := range img.Topics() {
-		for i := range t.Partitions {
-			old := &t.Partitions[i]
-			alive := func(id int32) bool { return img.Broker(id) != nil }
-			if old.Leader != metadata.NoBroker || slices.ContainsFunc(old.ISR, alive) {
-				continue
-			}
-			next := place.partitions(1, 1)[0]
-			next.LeaderEpoch, next.PartitionEpoch = old.LeaderEpoch+1, old.PartitionEpoch+1
-			next.LossGeneration = old.LossGeneration + 1
-			deltas = append(deltas, metadata.PartitionChanged{Name: t.Name, ID: t.ID, Index: int32(i), Partition: next})
+	d.replace(replicas)
+	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), d.img.Void))
+	if len(d.isr)+len(d.elr) == 0 {
+		if heir == nil || d.NoHandover || held != b.Member() {
+			return false
 		}
+		d.isr = []metadata.Member{heir.Member()}
+		d.lead(heir.ID)
 	}
-	return deltas
+	d.settle()
+	return true
 }

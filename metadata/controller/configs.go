@@ -9,36 +9,42 @@ import (
 	"millrace/metadata"
 )
 
-// AlterConfigs plans new settings of topics. There is one result for each
-// topic; one that is mentioned twice is refused. A change that changes nothing
-// has no delta.
+// AlterConfigs plans new settings of topics, and what follows for their
+// partitions (min.insync.replicas is a part of their state; an unclean election may
+// be allowed now). There is one result for each topic; one that is mentioned
+// twice is refused. A change that changes nothing has no delta.
 func (p Policy) AlterConfigs(img *metadata.Image, specs []metadata.ConfigSpec) ([]metadata.Delta, []metadata.ConfigResult) {
 	duplicates := repeated(specs, func(s metadata.ConfigSpec) string { return s.Name })
-	var deltas []metadata.Delta
+	var deltas, urgent, rest []metadata.Delta
 	results := make([]metadata.ConfigResult, 0, len(specs))
+	j := p.judge(img)
 	for i := range specs {
 		spec := &specs[i]
 		again, twice := duplicates[spec.Name]
 		if again {
 			continue
 		}
-		var delta metadata.Delta
+		var topic *metadata.Topic
 		var err error
 		if twice {
 			duplicates[spec.Name] = true
 			err = metadata.Errorf(metadata.ErrInvalidRequest, "Each topic must appear at most once.")
 		} else {
-			delta, err = p.configure(img, spec)
+			topic, err = p.configure(img, spec)
 		}
-		if delta != nil {
-			deltas = append(deltas, delta)
+		if topic != nil {
+			if !maps.Equal(topic.Configs, img.Topic(topic.Name).Configs) {
+				deltas = append(deltas, metadata.ConfigChanged{Name: topic.Name, ID: topic.ID, Configs: topic.Configs})
+			}
+			urgent, rest = j.settleTopic(topic, urgent, rest)
 		}
 		results = append(results, metadata.ConfigResult{Name: spec.Name, Err: err})
 	}
-	return deltas, results
+	return slices.Concat(deltas, urgent, rest), results
 }
 
-func (p Policy) configure(img *metadata.Image, spec *metadata.ConfigSpec) (metadata.Delta, error) {
+// configure returns the topic with its new settings.
+func (p Policy) configure(img *metadata.Image, spec *metadata.ConfigSpec) (*metadata.Topic, error) {
 	if err := metadata.ValidateTopicName(spec.Name); err != nil {
 		return nil, err
 	}
@@ -65,10 +71,9 @@ func (p Policy) configure(img *metadata.Image, spec *metadata.ConfigSpec) (metad
 	if err := p.validateConfigs(t.Name, configs); err != nil {
 		return nil, err
 	}
-	if maps.Equal(configs, t.Configs) {
-		return nil, nil
-	}
-	return metadata.ConfigChanged{Name: t.Name, ID: t.ID, Configs: configs}, nil
+	configured := *t
+	configured.Configs = configs
+	return &configured, nil
 }
 
 // creationConfigs returns the settings of a new topic, nil for none.

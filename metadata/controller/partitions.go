@@ -2,7 +2,6 @@ package controller
 
 import (
 	"math"
-	"slices"
 
 	"millrace/metadata"
 )
@@ -56,11 +55,16 @@ func (p Policy) extend(img *metadata.Image, spec *metadata.PartitionsSpec, b *bu
 			"Attempted to add %d additional partition(s), but %d assignment(s) were specified.", more, len(spec.Assignment))
 	}
 	added := metadata.PartitionsAdded{Name: t.Name, ID: t.ID, First: int32(has)}
-	for _, replicas := range spec.Assignment {
+	minInSync := p.minInSync(t.Configs)
+	for i, replicas := range spec.Assignment {
 		if err := p.checkReplicas(img, replicas, factor); err != nil {
 			return nil, err
 		}
-		added.Partitions = append(added.Partitions, metadata.NewPartition(slices.Clone(replicas)))
+		partition, err := byHand(img, int32(has+i), replicas, minInSync)
+		if err != nil {
+			return nil, err
+		}
+		added.Partitions = append(added.Partitions, partition)
 	}
 	if spec.Assignment == nil {
 		if err := p.checkFactor(img, factor); err != nil {
@@ -71,7 +75,7 @@ func (p Policy) extend(img *metadata.Image, spec *metadata.PartitionsSpec, b *bu
 		return nil, err
 	}
 	if spec.Assignment == nil {
-		added.Partitions = place.partitions(more, factor)
+		added.Partitions = place.partitions(more, factor, minInSync)
 	}
 	return added, nil
 }

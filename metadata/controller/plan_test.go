@@ -13,7 +13,7 @@ import (
 func cluster(brokers int) *metadata.Image {
 	img := metadata.Empty()
 	for id := range brokers {
-		img = img.Apply(metadata.BrokerRegistered{Broker: &metadata.Broker{ID: int32(id + 1)}})
+		img = img.Apply(metadata.BrokerRegistered{Broker: &metadata.Broker{ID: int32(id + 1), Incarnation: uint64(id + 100)}})
 	}
 	return img
 }
@@ -88,9 +88,9 @@ func checkBalance(t *testing.T, img *metadata.Image, brokers int) {
 	}
 }
 
-// TestReplicationFactorOfToday: with the default policy a second replica is refused
-// however many brokers there are, also by hand and as the default.
-func TestReplicationFactorOfToday(t *testing.T) {
+// TestReplicationFactorMax: what is beyond it is refused however many brokers there
+// are, also by hand and as the default. By default the brokers are the limit.
+func TestReplicationFactorMax(t *testing.T) {
 	byHand := metadata.TopicSpec{
 		Name: "a", Partitions: -1, ReplicationFactor: -1, Assignment: []metadata.ReplicaAssignment{{Partition: 0, Replicas: []int32{1, 2}}},
 	}
@@ -100,11 +100,15 @@ func TestReplicationFactorOfToday(t *testing.T) {
 		want   error
 	}{
 		{Policy{}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 1}, nil},
-		{Policy{}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 2}, metadata.ErrInvalidReplicationFactor},
+		{Policy{}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 5}, nil},
+		{Policy{}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 6}, metadata.ErrInvalidReplicationFactor},
 		{Policy{}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 32767}, metadata.ErrInvalidReplicationFactor},
-		{Policy{}, byHand, metadata.ErrInvalidReplicationFactor},
-		{Policy{ReplicationFactor: 3}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: -1}, metadata.ErrInvalidReplicationFactor},
-		{Policy{ReplicationFactor: 3, ReplicationFactorMax: 3}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: -1}, nil},
+		{Policy{}, byHand, nil},
+		{Policy{ReplicationFactor: 3}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: -1}, nil},
+		{Policy{ReplicationFactorMax: 1}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 1}, nil},
+		{Policy{ReplicationFactorMax: 1}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: 2}, metadata.ErrInvalidReplicationFactor},
+		{Policy{ReplicationFactorMax: 1}, byHand, metadata.ErrInvalidReplicationFactor},
+		{Policy{ReplicationFactorMax: 1, ReplicationFactor: 3}, metadata.TopicSpec{Name: "a", Partitions: 1, ReplicationFactor: -1}, metadata.ErrInvalidReplicationFactor},
 	}
 	for i, test := range tests {
 		_, results := test.policy.WithDefaults().CreateTopics(cluster(5), []metadata.TopicSpec{test.spec})

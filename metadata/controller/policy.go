@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"strconv"
+	"strings"
+
 	"millrace/metadata"
 )
 
@@ -10,9 +13,17 @@ type Policy struct {
 	NumPartitions     int32 // num.partitions, for topics that ask for −1; default 1
 	ReplicationFactor int16 // default.replication.factor, for topics that ask for −1; default 1
 
-	// ReplicationFactorMax is how many replicas the brokers can keep in step.
-	// Default 1: there is no replication yet.
+	// ReplicationFactorMax is the most replicas that a partition may have.
+	// Default: as many as there are brokers.
 	ReplicationFactorMax int16
+
+	MinInSyncReplicas     int32 // min.insync.replicas, for topics that don't set it; default 1
+	UncleanLeaderElection bool  // unclean.leader.election.enable, for topics that don't set it
+
+	// NoHandover: the brokers don't share a process, so the log of a partition's
+	// only replica can't be handed over in RAM when its broker is removed. What was
+	// not copied before is lost then.
+	NoHandover bool
 
 	// PartitionsPerRequestMax bounds what one request can create; more is a
 	// policy violation. Apache Kafka allows somewhat less than 10,000. Default 20,000.
@@ -42,7 +53,7 @@ const (
 func (p Policy) WithDefaults() Policy {
 	p.NumPartitions = orDefault(p.NumPartitions, 1)
 	p.ReplicationFactor = orDefault(p.ReplicationFactor, 1)
-	p.ReplicationFactorMax = orDefault(p.ReplicationFactorMax, 1)
+	p.MinInSyncReplicas = orDefault(p.MinInSyncReplicas, 1)
 	p.PartitionsPerRequestMax = orDefault(p.PartitionsPerRequestMax, partitionsPerRequestMaxDefault)
 	p.PartitionsMax = orDefault(p.PartitionsMax, partitionsMaxDefault)
 	if p.NewTopicID == nil {
@@ -56,4 +67,28 @@ func orDefault[T int | int16 | int32](v, otherwise T) T {
 		return otherwise
 	}
 	return v
+}
+
+// The settings of a topic that the controller goes by. Their values were judged
+// when they were set; one that can't be read counts as not set.
+const (
+	minInSyncReplicas     = "min.insync.replicas"
+	uncleanLeaderElection = "unclean.leader.election.enable"
+)
+
+func (p Policy) minInSync(configs map[string]string) int32 {
+	if n, err := strconv.ParseInt(strings.TrimSpace(configs[minInSyncReplicas]), 10, 32); err == nil && n >= 1 {
+		return int32(n)
+	}
+	return p.MinInSyncReplicas
+}
+
+func (p Policy) unclean(configs map[string]string) bool {
+	switch strings.ToLower(strings.TrimSpace(configs[uncleanLeaderElection])) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return p.UncleanLeaderElection
 }

@@ -23,16 +23,26 @@ var update = flag.Bool("update", false, "rewrite the golden scripts")
 // the command: the deltas, then the answer. The deltas are applied before the next
 // block. With -update the scripts are rewritten with what really came.
 //
-//	register [id] [rack=R] [NAME://HOST:PORT …]
+//	register [id] [rack=R] [replace] [life=N] [lease=N] [NAME://HOST:PORT …]
 //	remove ID
 //	endpoints ID [NAME://HOST:PORT …]
-//	adopt
 //	create NAME PARTITIONS RF [k=v …]; NAME by-hand 0:1,2 1:2,3 [k=v …]; …
 //	partitions NAME COUNT [1,2 2,3 …]; …
 //	configs NAME [k=v k= …]; … ("k=" is null; "replace" as the first setting: all others go)
 //	delete NAME; id:NAME; id:ID; …
 //	producer-ids
 //	show
+//
+// And of replication (replication_script_test.go), where a member is ID or, if not in its
+// newest life, ID@LIFE:
+//
+//	fence MEMBER …            unfence MEMBER            unregister ID
+//	drain MEMBER [leave]      cancel-drain MEMBER       only-copies ID
+//	announce MEMBER LEASE     settle                    balance [MOST]
+//	alter MEMBER TOPIC-N LEADER-EPOCH/PARTITION-EPOCH MEMBER,… [ceiling=N]; TOPIC-N …
+//	elect preferred|unclean [TOPIC-N …]
+//	reassign [fixed] TOPIC-N 1,2,3; TOPIC-N cancel; …
+//	reassignments [TOPIC-N …]
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -78,16 +88,16 @@ func runScript(t *testing.T, file string) {
 
 type script struct {
 	Policy
-	img *metadata.Image
-	out strings.Builder
+	img  *metadata.Image
+	life uint64 // of the last registration: they count up
+	out  strings.Builder
 }
 
-// newScript has three replicas at most, settings that may not be "bad", and
-// topic ids that count up.
+// newScript has settings that may not be "bad", and topic ids that count up.
 func newScript() *script {
 	var last byte
 	return &script{img: metadata.Empty(), Policy: Policy{
-		NumPartitions: 3, ReplicationFactorMax: 3, PartitionsPerRequestMax: 100, PartitionsMax: 150,
+		NumPartitions: 3, PartitionsPerRequestMax: 100, PartitionsMax: 150,
 		ValidateConfigs: func(_ string, configs map[string]string) error {
 			for _, name := range slices.Sorted(maps.Keys(configs)) {
 				if configs[name] == "bad" {
@@ -127,8 +137,6 @@ func (s *script) run(line string) string {
 		deltas, err := s.UpdateEndpoints(s.img, int32(number(args[0])), endpoints(args[1:]))
 		s.apply(deltas)
 		s.answer("broker "+args[0], err)
-	case "adopt":
-		s.apply(s.AdoptPartitions(s.img))
 	case "create":
 		s.create(specs)
 	case "partitions":
@@ -144,22 +152,35 @@ func (s *script) run(line string) string {
 	case "show":
 		s.show()
 	default:
-		panic("unknown command: " + line)
+		if !s.replication(verb, args, specs) {
+			panic("unknown command: " + line)
+		}
 	}
 	return s.out.String()
 }
 
 func (s *script) register(args []string) {
 	spec := metadata.BrokerSpec{ID: -1}
+	life := s.life + 1
 	for _, arg := range args {
-		if rack, ok := strings.CutPrefix(arg, "rack="); ok {
-			spec.Rack = rack
-		} else if !strings.Contains(arg, "://") {
-			spec.ID = int32(number(arg))
+		switch name, value, _ := strings.Cut(arg, "="); name {
+		case "rack":
+			spec.Rack = value
+		case "replace":
+			spec.Replace = true
+		case "life":
+			life = uint64(number(value))
+		case "lease":
+			spec.Lease = metadata.LeaseID(number(value))
+		default:
+			if !strings.Contains(arg, "://") {
+				spec.ID = int32(number(arg))
+			}
 		}
 	}
 	spec.Endpoints = endpoints(args)
-	deltas, b, err := s.RegisterBroker(s.img, spec, 1)
+	deltas, b, err := s.RegisterBroker(s.img, spec, life)
+	s.life = max(s.life, life)
 	s.apply(deltas)
 	name := "broker"
 	if b != nil {
@@ -286,10 +307,10 @@ func ints(s string) (list []int32) {
 func shortID(id metadata.TopicID) string { return fmt.Sprintf("#%d", cmp.Or(id[15], id[0])) }
 
 func (s *script) apply(deltas []metadata.Delta) {
-	for _, d := range deltas {
-		fmt.Fprintln(&s.out, deltaText(d))
-	}
 	s.img = s.img.Apply(deltas...)
+	for _, d := range deltas {
+		fmt.Fprintln(&s.out, strings.TrimRight(s.deltaText(d), " "))
+	}
 }
 
 func (s *script) answer(what string, err error) {
@@ -304,22 +325,26 @@ func (s *script) answer(what string, err error) {
 	}
 }
 
-func deltaText(d metadata.Delta) string {
+func (s *script) deltaText(d metadata.Delta) string {
 	switch d := d.(type) {
 	case metadata.BrokerRegistered:
-		return fmt.Sprintf("> broker %d registered %v %s", d.Broker.ID, d.Broker.Endpoints, d.Broker.Rack)
+		return fmt.Sprintf("> broker %d registered %s", d.Broker.ID, brokerText(d.Broker))
 	case metadata.BrokerChanged:
-		return fmt.Sprintf("> broker %d changed %v %s", d.Broker.ID, d.Broker.Endpoints, d.Broker.Rack)
+		return fmt.Sprintf("> broker %d changed %s", d.Broker.ID, brokerText(d.Broker))
 	case metadata.BrokerRemoved:
 		return fmt.Sprintf("> broker %d removed", d.ID)
+	case metadata.BrokerAlive:
+		return fmt.Sprintf("> broker %d alive in life %d with lease %d", d.ID, d.Incarnation, d.Lease)
+	case metadata.BrokerSilent:
+		return fmt.Sprintf("> broker %d silent", d.ID)
 	case metadata.TopicCreated:
-		return fmt.Sprintf("> topic %s %s created%s %v", d.Topic.Name, shortID(d.Topic.ID), partitionsText(0, d.Topic.Partitions), d.Topic.Configs)
+		return fmt.Sprintf("> topic %s %s created%s %v", d.Topic.Name, shortID(d.Topic.ID), s.partitionsText(0, d.Topic.Partitions), d.Topic.Configs)
 	case metadata.TopicDeleted:
 		return fmt.Sprintf("> topic %s %s deleted", d.Name, shortID(d.ID))
 	case metadata.PartitionsAdded:
-		return fmt.Sprintf("> topic %s %s longer%s", d.Name, shortID(d.ID), partitionsText(int(d.First), d.Partitions))
+		return fmt.Sprintf("> topic %s %s longer%s", d.Name, shortID(d.ID), s.partitionsText(int(d.First), d.Partitions))
 	case metadata.PartitionChanged:
-		return fmt.Sprintf("> topic %s %s changed%s", d.Name, shortID(d.ID), partitionsText(int(d.Index), []metadata.Partition{d.Partition}))
+		return fmt.Sprintf("> topic %s %s changed%s", d.Name, shortID(d.ID), s.partitionsText(int(d.Index), []metadata.Partition{d.Partition}))
 	case metadata.ConfigChanged:
 		return fmt.Sprintf("> topic %s %s configs %v", d.Name, shortID(d.ID), d.Configs)
 	case metadata.ProducerIDsAllocated:
@@ -328,31 +353,67 @@ func deltaText(d metadata.Delta) string {
 	panic(fmt.Sprintf("unknown delta %T", d))
 }
 
+func brokerText(b *metadata.Broker) string {
+	text := fmt.Sprintf("%v %s", b.Endpoints, b.Rack)
+	if b.Fenced {
+		text += " fenced"
+	}
+	if b.Draining {
+		text += " draining"
+	}
+	return text
+}
+
 // partitionsText is index:replicas for a partition as created, and whatever
 // else there is to say.
-func partitionsText(first int, partitions []metadata.Partition) string {
+func (s *script) partitionsText(first int, partitions []metadata.Partition) string {
 	var b strings.Builder
 	for i, p := range partitions {
 		fmt.Fprintf(&b, " %d:%v", first+i, p.Replicas)
 		if p.Leader != p.Replicas[0] {
 			fmt.Fprintf(&b, " leader=%d", p.Leader)
 		}
-		if !slices.Equal(p.Replicas, p.ISR) {
-			fmt.Fprintf(&b, " isr=%v", p.ISR)
+		s.set(&b, " isr", p.ISRMembers(), p.Replicas)
+		s.set(&b, " elr", p.ELRMembers(), nil)
+		if p.Reassigning() {
+			fmt.Fprintf(&b, " adding=%v removing=%v", p.Adding, p.Removing)
+		}
+		if p.MinInSync != s.MinInSyncReplicas {
+			fmt.Fprintf(&b, " min=%d", p.MinInSync)
 		}
 		if p.PartitionEpoch != 0 || p.LossGeneration != 0 {
 			fmt.Fprintf(&b, " epochs=%d/%d loss=%d", p.LeaderEpoch, p.PartitionEpoch, p.LossGeneration)
+		}
+		if p.BaseOffset != 0 || p.OffsetCeiling != metadata.OffsetCeilingStep {
+			fmt.Fprintf(&b, " offsets=%d..%d", p.BaseOffset, p.OffsetCeiling)
 		}
 	}
 	return b.String()
 }
 
+// set writes members unless they are the usual ones; one whose life is over has a †.
+func (s *script) set(b *strings.Builder, name string, members []metadata.Member, usual []int32) {
+	var ids []int32
+	var texts []string
+	void := false
+	for _, m := range members {
+		text := strconv.Itoa(int(m.Broker))
+		if s.img.Void(m) {
+			text, void = text+"†", true
+		}
+		ids, texts = append(ids, m.Broker), append(texts, text)
+	}
+	if void || !slices.Equal(ids, usual) {
+		fmt.Fprintf(b, "%s=[%s]", name, strings.Join(texts, " "))
+	}
+}
+
 func (s *script) show() {
 	for _, b := range s.img.Brokers() {
-		fmt.Fprintf(&s.out, "broker %d %v %s\n", b.ID, b.Endpoints, b.Rack)
+		fmt.Fprintln(&s.out, strings.TrimRight(fmt.Sprintf("broker %d %s", b.ID, brokerText(b)), " "))
 	}
 	for _, t := range s.img.Topics() {
-		fmt.Fprintf(&s.out, "topic %s %s%s %v\n", t.Name, shortID(t.ID), partitionsText(0, t.Partitions), t.Configs)
+		fmt.Fprintf(&s.out, "topic %s %s%s %v\n", t.Name, shortID(t.ID), s.partitionsText(0, t.Partitions), t.Configs)
 	}
 	fmt.Fprintf(&s.out, "controller %d, %d topics, %d partitions\n", s.img.ControllerID(), s.img.TopicCount(), s.img.PartitionCount())
 }

@@ -38,14 +38,14 @@ func errDuplicateTopic() error {
 }
 
 // repeated returns the keys that more than one of list has, each with false.
-func repeated[T any](list []T, key func(T) string) map[string]bool {
-	seen := make(map[string]struct{}, len(list))
-	var twice map[string]bool
+func repeated[T any, K comparable](list []T, key func(T) K) map[K]bool {
+	seen := make(map[K]struct{}, len(list))
+	var twice map[K]bool
 	for _, v := range list {
 		k := key(v)
 		if _, ok := seen[k]; ok {
 			if twice == nil {
-				twice = make(map[string]bool)
+				twice = make(map[K]bool)
 			}
 			twice[k] = false
 		}
@@ -74,9 +74,9 @@ func (c *creation) create(spec *metadata.TopicSpec) (*metadata.Topic, error) {
 	}
 	var partitions []metadata.Partition
 	if len(spec.Assignment) > 0 {
-		partitions, err = c.assigned(spec)
+		partitions, err = c.assigned(spec, c.minInSync(configs))
 	} else {
-		partitions, err = c.placed(spec)
+		partitions, err = c.placed(spec, c.minInSync(configs))
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (c *creation) checkName(name string) error {
 }
 
 // assigned checks a manual assignment.
-func (c *creation) assigned(spec *metadata.TopicSpec) ([]metadata.Partition, error) {
+func (c *creation) assigned(spec *metadata.TopicSpec, minInSync int32) ([]metadata.Partition, error) {
 	if spec.ReplicationFactor != -1 || spec.Partitions != -1 {
 		return nil, metadata.Errorf(metadata.ErrInvalidRequest,
 			"With a manual partition assignment, the number of partitions and the replication factor have to be -1.")
@@ -124,8 +124,12 @@ func (c *creation) assigned(spec *metadata.TopicSpec) ([]metadata.Partition, err
 		if err := c.checkReplicas(c.img, a.Replicas, len(spec.Assignment[0].Replicas)); err != nil {
 			return nil, err
 		}
+		partition, err := byHand(c.img, a.Partition, a.Replicas, minInSync)
+		if err != nil {
+			return nil, err
+		}
 		if 0 <= a.Partition && int(a.Partition) < len(partitions) {
-			partitions[a.Partition] = metadata.NewPartition(slices.Clone(a.Replicas))
+			partitions[a.Partition] = partition
 		}
 	}
 	for i := range partitions {
@@ -135,6 +139,23 @@ func (c *creation) assigned(spec *metadata.TopicSpec) ([]metadata.Partition, err
 		}
 	}
 	return partitions, c.budget.take(len(partitions))
+}
+
+// byHand is a partition whose replicas were chosen by hand, and checked. Those that
+// are fenced or draining are not in sync.
+func byHand(img *metadata.Image, index int32, replicas []int32, minInSync int32) (metadata.Partition, error) {
+	lives := make([]uint64, len(replicas))
+	for i, id := range replicas {
+		if b := img.Broker(id); b.Active() {
+			lives[i] = b.Incarnation
+		}
+	}
+	p := metadata.NewPartition(slices.Clone(replicas), lives, minInSync)
+	if p.Leader == metadata.NoBroker {
+		return p, metadata.Errorf(metadata.ErrInvalidReplicaAssignment,
+			"All brokers specified in the manual partition assignment for partition %d are fenced or in controlled shutdown.", index)
+	}
+	return p, nil
 }
 
 // checkReplicas checks one partition's list of a manual assignment; want is the
@@ -161,7 +182,7 @@ func (p Policy) checkReplicas(img *metadata.Image, replicas []int32, want int) e
 }
 
 // placed places partitions by the counts of spec.
-func (c *creation) placed(spec *metadata.TopicSpec) ([]metadata.Partition, error) {
+func (c *creation) placed(spec *metadata.TopicSpec, minInSync int32) ([]metadata.Partition, error) {
 	factor, count := int(spec.ReplicationFactor), int(spec.Partitions)
 	if factor < -1 || factor == 0 {
 		return nil, metadata.Errorf(metadata.ErrInvalidReplicationFactor,
@@ -183,7 +204,7 @@ func (c *creation) placed(spec *metadata.TopicSpec) ([]metadata.Partition, error
 	if err := c.budget.take(count); err != nil {
 		return nil, err
 	}
-	return c.place.partitions(count, factor), nil
+	return c.place.partitions(count, factor, minInSync), nil
 }
 
 func (p Policy) checkFactor(img *metadata.Image, factor int) error {
@@ -192,11 +213,15 @@ func (p Policy) checkFactor(img *metadata.Image, factor int) error {
 			"Unable to replicate the partition %d time(s): The target replication factor of %d cannot be reached because only %d broker(s) are registered.",
 			factor, factor, brokers)
 	}
+	if !slices.ContainsFunc(img.Brokers(), (*metadata.Broker).Active) {
+		return metadata.Errorf(metadata.ErrInvalidReplicationFactor,
+			"Unable to replicate the partition %d time(s): All brokers are currently fenced.", factor)
+	}
 	return p.checkFactorMax(factor)
 }
 
 func (p Policy) checkFactorMax(factor int) error {
-	if factor > int(p.ReplicationFactorMax) {
+	if p.ReplicationFactorMax > 0 && factor > int(p.ReplicationFactorMax) {
 		return metadata.Errorf(metadata.ErrInvalidReplicationFactor,
 			"Unable to replicate the partition %d time(s): this cluster keeps %d replica(s) at most.", factor, p.ReplicationFactorMax)
 	}

@@ -1,0 +1,160 @@
+package central
+
+import (
+	"go.uber.org/zap"
+
+	"millrace/metadata"
+	"millrace/metadata/controller"
+)
+
+// vigil is the controller's watch over brokers. It belongs to the executor.
+type vigil struct {
+	detector  *controller.Detector // nil: this server isn't the controller
+	nowMs     int64                // the latest that anybody said
+	unsettled bool                 // something has happened that partitions may have to follow
+	busy      bool                 // what was decided is being carried out
+}
+
+// Campaign makes this server the controller if nobody is, until lease ends or
+// Resign. won tells whether it is, also when it was before.
+// Errors: ErrUnavailable.
+func (s *Server) Campaign(lease metadata.LeaseID, done func(won bool, err error)) {
+	s.submit(&command{
+		plan: func(img *metadata.Image) []metadata.Delta {
+			if img.Controller().Token != 0 {
+				return nil
+			}
+			return []metadata.Delta{metadata.ControllerElected{Name: s.name, Token: s.token, Lease: lease}}
+		},
+		done: func(err error) { done(s.Image().Controller().Token == s.token, err) },
+	})
+}
+
+// Resign gives up the office of controller, if this server has it.
+// Errors: ErrUnavailable.
+func (s *Server) Resign(done func(error)) {
+	s.submit(&command{
+		plan: func(img *metadata.Image) []metadata.Delta {
+			if img.Controller().Token != s.token {
+				return nil
+			}
+			return []metadata.Delta{metadata.ControllerResigned{}}
+		},
+		done: done,
+	})
+}
+
+// InOffice tells whether this server is the controller, as far as it has heard.
+func (s *Server) InOffice() bool { return s.inOffice(s.Image()) }
+
+func (s *Server) inOffice(img *metadata.Image) bool {
+	return !s.election || img.Controller().Token == s.token
+}
+
+// Tick says what time it is, in milliseconds; it has to rise, and nothing else
+// matters about it. A server with LeaseTTL wants to be told several times in a TTL:
+// while it is the controller it then fences brokers whose lease has ended, and
+// unfences those that are back. It settles what happened while nobody was in office.
+func (s *Server) Tick(nowMs int64) {
+	s.executor.Do(func() {
+		s.vigil.nowMs = max(s.vigil.nowMs, nowMs)
+		s.keepVigil()
+	})
+}
+
+// HeardStore says that the store has answered at nowMs: a lease was renewed, say.
+// After a long silence nobody is fenced for his for one TTL.
+func (s *Server) HeardStore(nowMs int64) {
+	s.executor.Do(func() {
+		s.vigil.nowMs = max(s.vigil.nowMs, nowMs)
+		if d := s.vigil.detector; d != nil {
+			d.Heard(s.vigil.nowMs)
+		}
+	})
+}
+
+// SessionRefused says that the session to a broker was reset and a new connection
+// refused. The controller fences it at once, grace or not: its process is gone.
+func (s *Server) SessionRefused(m metadata.Member, nowMs int64) {
+	s.executor.Do(func() {
+		s.vigil.nowMs = max(s.vigil.nowMs, nowMs)
+		s.enterOffice()
+		if d := s.vigil.detector; d != nil {
+			d.Refused(m)
+			s.keepVigil()
+		}
+	})
+}
+
+// SessionUp says that there is a session to a broker: it takes back SessionRefused.
+func (s *Server) SessionUp(m metadata.Member) {
+	s.executor.Do(func() {
+		if d := s.vigil.detector; d != nil {
+			d.Connected(m)
+			s.keepVigil()
+		}
+	})
+}
+
+// observe, on the executor, notes what the controller may have to act on.
+func (s *Server) observe(deltas []metadata.Delta) {
+	news := false
+	for _, d := range deltas {
+		switch d.(type) {
+		case metadata.BrokerRegistered, metadata.BrokerChanged, metadata.BrokerRemoved:
+			s.vigil.unsettled, news = true, true
+		case metadata.BrokerAlive, metadata.BrokerSilent, metadata.ControllerElected, metadata.ControllerResigned:
+			news = true
+		}
+	}
+	if news && s.vigil.nowMs > 0 {
+		s.keepVigil()
+	}
+}
+
+// enterOffice begins or ends the vigil with the office.
+func (s *Server) enterOffice() {
+	w := &s.vigil
+	switch in := s.inOffice(s.Image()); {
+	case !in:
+		w.detector = nil
+	case w.detector == nil:
+		w.detector = controller.NewDetector(s.ttlMs, w.nowMs)
+		w.unsettled = true
+	}
+}
+
+// keepVigil has one thing carried out at a time. What is left is found again when
+// that is done.
+func (s *Server) keepVigil() {
+	s.enterOffice()
+	w := &s.vigil
+	if s.closed || w.detector == nil || w.busy {
+		return
+	}
+	v := w.detector.Judge(s.Image(), w.nowMs)
+	switch {
+	case len(v.Fence) > 0:
+		w.busy = true
+		s.FenceBrokers(v.Fence, s.acted)
+	case len(v.Unfence) > 0:
+		w.busy = true
+		s.UnfenceBroker(v.Unfence[0], s.acted)
+	case w.unsettled:
+		w.busy, w.unsettled = true, false
+		s.Settle(s.acted)
+	}
+}
+
+// acted comes when what was decided has been carried out. After a failure the next
+// Tick tries again.
+func (s *Server) acted(err error) {
+	w := &s.vigil
+	w.busy = false
+	if err != nil {
+		w.unsettled = true
+		s.log.Warn("the controller couldn't act", zap.Error(err))
+		return
+	}
+	s.keepVigil()
+}

@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"slices"
+
+	"millrace/metadata"
+)
+
+// Settle plans all that follows from who is registered, fenced, or gone: ISRs
+// without those that can't be in them, elections, declared losses, reassignments
+// that are complete. It makes nothing new of a cluster that is in order, so it may
+// be planned at any time, and goes on where a plan was carried out half.
+//
+// Partitions that get another leader come first.
+func (p Policy) Settle(img *metadata.Image) []metadata.Delta {
+	j := p.judge(img)
+	var urgent, rest []metadata.Delta
+	for _, t := range img.Topics() {
+		urgent, rest = j.settleTopic(t, urgent, rest)
+	}
+	return append(urgent, rest...)
+}
+
+// SettlePartitions is Settle for some partitions. Those that aren't there any
+// more are passed over, and so is one that is named twice.
+func (p Policy) SettlePartitions(img *metadata.Image, ids []PartitionID) []metadata.Delta {
+	j := p.judge(img)
+	var deltas []metadata.Delta
+	seen := make(map[PartitionID]struct{}, len(ids))
+	for _, id := range ids {
+		t := img.TopicByID(id.Topic)
+		if _, twice := seen[id]; twice || t == nil || id.Partition < 0 || int(id.Partition) >= len(t.Partitions) {
+			continue
+		}
+		seen[id] = struct{}{}
+		if next, changed := j.settle(t, &t.Partitions[id.Partition]); changed {
+			deltas = append(deltas, changedTo(t, id.Partition, next))
+		}
+	}
+	return deltas
+}
+
+// PartitionID names a partition for good: a topic of the same name that is
+// created later has another id.
+type PartitionID struct {
+	Topic     metadata.TopicID
+	Partition int32
+}
+
+func changedTo(t *metadata.Topic, index int32, next metadata.Partition) metadata.Delta {
+	return metadata.PartitionChanged{Name: t.Name, ID: t.ID, Index: index, Partition: next}
+}
+
+// settleTopic appends the changes of a topic's partitions to one of two lists.
+func (j *judge) settleTopic(t *metadata.Topic, urgent, rest []metadata.Delta) (_, _ []metadata.Delta) {
+	for i := range t.Partitions {
+		next, changed := j.settle(t, &t.Partitions[i])
+		switch {
+		case !changed:
+		case next.LeaderEpoch != t.Partitions[i].LeaderEpoch:
+			urgent = append(urgent, changedTo(t, int32(i), next))
+		default:
+			rest = append(rest, changedTo(t, int32(i), next))
+		}
+	}
+	return urgent, rest
+}
+
+func (j *judge) settle(t *metadata.Topic, p *metadata.Partition) (next metadata.Partition, changed bool) {
+	minInSync := j.minInSync(t.Configs)
+	if p.MinInSync == minInSync && j.inOrder(p) {
+		return *p, false
+	}
+	d := j.draft(p, j.unclean(t.Configs))
+	d.next.MinInSync = minInSync
+	d.settle()
+	return d.finish()
+}
+
+// inOrder is a quick look at what nearly all partitions are nearly always: led,
+// with an ISR whose members are all live, and nothing under way.
+func (j *judge) inOrder(p *metadata.Partition) bool {
+	if p.Leader == metadata.NoBroker || len(p.ELR) > 0 || p.Reassigning() {
+		return false
+	}
+	led := false
+	for i, id := range p.ISR {
+		if !j.img.Live(metadata.Member{Broker: id, Incarnation: p.ISRIncarnations[i]}) {
+			return false
+		}
+		led = led || id == p.Leader
+	}
+	return led
+}
+
+// settle does what the situation asks for.
+func (d *draft) settle() {
+	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), func(m metadata.Member) bool { return !d.img.Live(m) }))
+	d.complete()
+	if _, led := memberOf(d.isr, d.next.Leader); led {
+		return
+	}
+	switch {
+	case d.electISR():
+	case d.electELR():
+	case len(d.elr) > 0 && !d.unclean: // somebody who is fenced may still have everything
+		d.retire()
+	case d.lose():
+	default:
+		d.retire()
+	}
+}
+
+// complete ends a reassignment whose targets are in the ISR. A target that can't
+// be, because it isn't live, doesn't hold it up unless it is one of those that are being
+// added, or too few would be left.
+func (d *draft) complete() {
+	if !d.next.Reassigning() {
+		return
+	}
+	targets := without(d.next.Replicas, func(id int32) bool { return slices.Contains(d.next.Removing, id) })
+	inSync := 0
+	for _, id := range targets {
+		b := d.img.Broker(id)
+		if _, ok := memberOf(d.isr, id); ok {
+			inSync++
+		} else if slices.Contains(d.next.Adding, id) || b != nil && !b.Fenced {
+			return
+		}
+	}
+	done := metadata.Partition{Replicas: targets, MinInSync: d.next.MinInSync}
+	if inSync < done.MinISR() {
+		return
+	}
+	d.next.Replicas, d.next.Adding, d.next.Removing = targets, nil, nil
+	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), func(m metadata.Member) bool { return !slices.Contains(targets, m.Broker) }))
+}
