@@ -235,8 +235,8 @@ func TestRing(t *testing.T) {
 	}
 	r.pins[0], r.pins[2] = 1, 1
 	r.take(slabBytes)
-	if _, err := r.room(1); err == nil {
-		t.Error("room where every slab is pinned")
+	if b, err := r.room(1); err != nil || r.slab != 3 || len(b) != slabBytes {
+		t.Errorf("%d bytes of slab %d, %v; want a fourth, since all are pinned", len(b), r.slab, err)
 	}
 	if _, err := newRing(slabBytes, false); err == nil {
 		t.Error("a ring of one slab")

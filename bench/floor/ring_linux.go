@@ -1,7 +1,6 @@
 package floor
 
 import (
-	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -12,22 +11,26 @@ const slabBytes = 4 << 20
 
 // ring hands out memory outside the Go heap from slabs that follow each other and come round again.
 type ring struct {
-	memory []byte
-	pins   []int32 // of each slab: half-received frames in it
-	slab   int     // the one that is being filled
-	at     int     // where in it the cursor stands
+	slabs [][]byte
+	pins  []int32 // of each slab: half-received frames in it
+	slab  int     // the one that is being filled
+	at    int     // where in it the cursor stands
 }
 
 func newRing(bytes int, touch bool) (*ring, error) {
-	slabs := bytes / slabBytes
-	if slabs < 2 {
+	count := bytes / slabBytes
+	if count < 2 {
 		return nil, fmt.Errorf("at least two slabs of %d bytes", slabBytes)
 	}
-	memory, err := mapMemory(slabs*slabBytes, touch)
+	memory, err := mapMemory(count*slabBytes, touch)
 	if err != nil {
 		return nil, err
 	}
-	return &ring{memory: memory, pins: make([]int32, slabs)}, nil
+	r := &ring{pins: make([]int32, count)}
+	for i := range count {
+		r.slabs = append(r.slabs, memory[i*slabBytes:(i+1)*slabBytes])
+	}
+	return r, nil
 }
 
 // mapMemory gives anonymous memory of pages that the kernel doesn't join into huge ones: those are dearer to touch, and
@@ -52,8 +55,7 @@ func (r *ring) room(n int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	start := r.slab * slabBytes
-	return r.memory[start+r.at : start+slabBytes], nil
+	return r.slabs[r.slab][r.at:], nil
 }
 
 // take moves the cursor over n bytes and gives the slab they lie in.
@@ -62,16 +64,23 @@ func (r *ring) take(n int) (slab int) {
 	return r.slab
 }
 
-// turn goes to the next slab that isn't pinned.
+// turn goes to the next slab that isn't pinned. If all are, one more is made: a connection pins one at most, so there
+// are never more than connections.
 func (r *ring) turn() error {
+	r.at = 0
 	for range r.pins {
 		if r.slab++; r.slab == len(r.pins) {
 			r.slab = 0
 		}
 		if r.pins[r.slab] == 0 {
-			r.at = 0
 			return nil
 		}
 	}
-	return errors.New("every slab holds a half-received frame: more retained memory is needed")
+	memory, err := mapMemory(slabBytes, false)
+	if err != nil {
+		return err
+	}
+	r.slabs, r.pins = append(r.slabs, memory), append(r.pins, 0)
+	r.slab = len(r.slabs) - 1
+	return nil
 }

@@ -79,7 +79,7 @@ func Percentiles(w io.Writer, c *Case) error {
 			x(q), x(q), top, height-bottom, x(q), height-bottom+18, q)
 	}
 	for v := low; v <= high*1.01; v *= 10 {
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%.0f</text>`+"\n",
 			left, plotWidth-right, y(v), y(v), left-6, y(v)+4, v)
 	}
 	label := 0
