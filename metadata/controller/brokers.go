@@ -137,8 +137,8 @@ func (p Policy) UnfenceBroker(img *metadata.Image, m metadata.Member) ([]metadat
 
 // UnregisterBroker plans that a fenced broker is given up (KIP-185's api key 64):
 // whatever it has in RAM doesn't count any more, which may turn an offline
-// partition into a declared loss. It stays among the replicas, and may register again.
-// Settle plans what follows.
+// partition into a declared loss. Its places go to others, as far as there are any, when
+// Settle plans what follows; it may register again.
 // Errors: ErrUnknownBroker, ErrInvalidRequest while it isn't fenced.
 func (p Policy) UnregisterBroker(img *metadata.Image, id int32) ([]metadata.Delta, error) {
 	b := img.Broker(id)
@@ -152,8 +152,8 @@ func (p Policy) UnregisterBroker(img *metadata.Image, id int32) ([]metadata.Delt
 }
 
 // RemoveBroker plans the departure of a broker for good. Its place among a
-// partition's replicas goes to a broker that has none, round robin, or to nobody. If
-// it had the only copy, that broker takes over its log in RAM, unless NoHandover.
+// partition's replicas goes to a broker that has none, round robin. If it had the
+// only copy, that broker takes over its log in RAM, unless NoHandover.
 // The moves come before the removal: carried out half, the broker is still there. What
 // is lost with it isn't declared before it is gone, by Settle.
 func (p Policy) RemoveBroker(img *metadata.Image, id int32) ([]metadata.Delta, error) {
@@ -181,30 +181,19 @@ func (p Policy) RemoveBroker(img *metadata.Image, id int32) ([]metadata.Delta, e
 	return append(deltas, removed), nil
 }
 
-// depart takes b, which isn't registered any more, off the replicas; false: nothing
+// depart takes b, which isn't registered any more, out of everything; false: nothing
 // of the partition would be left, and nobody takes it over.
 func (d *draft) depart(b *metadata.Broker) bool {
-	replicas := slices.Clone(d.next.Replicas)
-	at := slices.Index(replicas, b.ID)
+	at := slices.Index(d.next.Replicas, b.ID)
 	held, _ := memberOf(slices.Concat(d.isr, d.elr), b.ID)
-	var heir *metadata.Broker
-	if !slices.Contains(d.next.Removing, b.ID) {
-		heir = d.placement().instead(d.img, replicas, at)
-	}
-	switch {
-	case heir != nil:
-		if slices.Contains(d.next.Adding, b.ID) {
-			d.next.Adding = append(slices.Clone(d.next.Adding), heir.ID)
-		}
-		replicas[at] = heir.ID
-	case len(replicas) == 1:
-		return false
-	default:
-		replicas = slices.Delete(replicas, at, at+1)
-	}
-	d.replace(replicas)
+	before := len(d.next.Replicas)
+	d.fill()
 	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), d.img.Void))
 	if len(d.isr)+len(d.elr) == 0 {
+		var heir *metadata.Broker
+		if len(d.next.Replicas) == before {
+			heir = d.img.Broker(d.next.Replicas[at])
+		}
 		if heir == nil || d.NoHandover || held != b.Member() {
 			return false
 		}

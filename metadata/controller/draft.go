@@ -34,7 +34,7 @@ type draft struct {
 	isr  []metadata.Member
 	elr  []metadata.Member
 
-	elected bool // somebody leads, or nobody does, by a decision of this draft
+	elected bool // it was decided here who leads, or that nobody does
 }
 
 func (j *judge) draft(old *metadata.Partition, unclean bool) *draft {
@@ -45,7 +45,9 @@ func (j *judge) draft(old *metadata.Partition, unclean bool) *draft {
 
 // finish returns the next state, and whether it differs from the old one.
 func (d *draft) finish() (next metadata.Partition, changed bool) {
-	if d.elected {
+	if d.elected || slices.ContainsFunc(d.old.Replicas, func(id int32) bool { return !d.next.HasReplica(id) }) {
+		// A replica that is taken off may come back with an empty log, in the same life. In
+		// the leader's eyes it would still be where it was, but for the new epoch.
 		d.next.LeaderEpoch++
 	}
 	d.next.SetISR(d.isr)
@@ -140,25 +142,16 @@ func (d *draft) electELR() bool {
 }
 
 // lose declares that the records are lost, if there is anybody to begin anew:
-// every replica that is live, all with the same empty log. Replicas that aren't
-// registered any more are replaced, since there is nothing left to wait for.
+// every replica that is live, all with the same empty log. A reassignment is
+// complete with that, since there is nothing to copy.
 func (d *draft) lose() bool {
-	replicas := slices.Clone(d.next.Replicas)
-	for i := len(replicas) - 1; i >= 0; i-- {
-		if d.img.Broker(replicas[i]) != nil {
-			continue
-		}
-		if b := d.placement().instead(d.img, replicas, i); b != nil {
-			replicas[i] = b.ID
-		} else {
-			replicas = slices.Delete(replicas, i, i+1)
-		}
-	}
-	var live []metadata.Member
-	for _, id := range replicas {
-		if b := d.img.Broker(id); d.img.Live(b.Member()) {
-			live = append(live, b.Member())
-		}
+	replicas := d.targets()
+	live := d.live(replicas)
+	if len(live) == 0 {
+		replicas = d.next.Replicas
+		live = d.live(replicas)
+	} else {
+		d.next.Adding, d.next.Removing = nil, nil
 	}
 	if len(live) == 0 {
 		return false
@@ -168,6 +161,47 @@ func (d *draft) lose() bool {
 	d.isr, d.elr = nil, nil
 	d.setISR(live)
 	return d.electISR()
+}
+
+// live returns those of the replicas that are, in their present life.
+func (d *draft) live(replicas []int32) (live []metadata.Member) {
+	for _, id := range replicas {
+		if b := d.img.Broker(id); b != nil && !b.Fenced {
+			live = append(live, b.Member())
+		}
+	}
+	return live
+}
+
+// fill gives the places of brokers that are gone for good to others that are active and
+// have none; who gets one has to copy. A place stays as it is while there is nobody: the
+// partition has too few replicas then, and not fewer, so that min.insync.replicas
+// goes on meaning what it did.
+func (d *draft) fill() {
+	gone := func(id int32) bool { return d.img.Broker(id) == nil }
+	if !slices.ContainsFunc(d.next.Replicas, gone) {
+		return
+	}
+	replicas := without(d.next.Replicas, func(id int32) bool { return gone(id) && slices.Contains(d.next.Removing, id) })
+	adding := slices.Clone(d.next.Adding)
+	for i, id := range replicas {
+		if !gone(id) {
+			continue
+		}
+		if b := d.placement().instead(d.img, replicas, i); b != nil {
+			replicas[i] = b.ID
+			if k := slices.Index(adding, id); k >= 0 {
+				adding[k] = b.ID
+			}
+		}
+	}
+	d.next.Adding = adding
+	d.replace(replicas)
+}
+
+// targets are the replicas without those that a reassignment is going to take off.
+func (d *draft) targets() []int32 {
+	return without(d.next.Replicas, func(id int32) bool { return slices.Contains(d.next.Removing, id) })
 }
 
 // replace makes replicas those of the partition. Of a reassignment stays what

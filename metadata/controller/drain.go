@@ -159,10 +159,12 @@ func (d *drain) needed(p *metadata.Partition) bool {
 	return others < p.MinISR()
 }
 
-// possible is how many of the other replicas could be in the ISR.
+// possible is how many of the other replicas could be in the ISR, sooner or later: in
+// a rolling restart the one before may not be back yet, and that is no reason to copy
+// everything.
 func (d *drain) possible(p *metadata.Partition) (n int) {
 	for _, id := range p.Replicas {
-		if b := d.img.Broker(id); id != d.id && b != nil && !b.Fenced && (b.Active() || p.InISR(id) == b.Incarnation) {
+		if id != d.id && d.img.Broker(id) != nil {
 			n++
 		}
 	}

@@ -124,7 +124,10 @@ func (s *script) alter(from metadata.Member, specs [][]string) {
 		if t := s.img.Topic(at.Topic); t != nil {
 			spec.Topic = t.ID
 		}
-		if _, err := fmt.Sscanf(f[1], "%d/%d", &spec.LeaderEpoch, &spec.PartitionEpoch); err != nil {
+		if t := s.img.Topic(at.Topic); f[1] == "now" {
+			p := &t.Partitions[at.Partition]
+			spec.LeaderEpoch, spec.PartitionEpoch = p.LeaderEpoch, p.PartitionEpoch
+		} else if _, err := fmt.Sscanf(f[1], "%d/%d", &spec.LeaderEpoch, &spec.PartitionEpoch); err != nil {
 			panic(err)
 		}
 		for part := range strings.SplitSeq(f[2], ",") {

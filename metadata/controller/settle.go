@@ -90,11 +90,19 @@ func (j *judge) inOrder(p *metadata.Partition) bool {
 		}
 		led = led || id == p.Leader
 	}
+	if len(p.ISR) < len(p.Replicas) {
+		for _, id := range p.Replicas {
+			if j.img.Broker(id) == nil {
+				return false
+			}
+		}
+	}
 	return led
 }
 
 // settle does what the situation asks for.
 func (d *draft) settle() {
+	d.fill()
 	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), func(m metadata.Member) bool { return !d.img.Live(m) }))
 	d.complete()
 	if _, led := memberOf(d.isr, d.next.Leader); led {
@@ -118,7 +126,7 @@ func (d *draft) complete() {
 	if !d.next.Reassigning() {
 		return
 	}
-	targets := without(d.next.Replicas, func(id int32) bool { return slices.Contains(d.next.Removing, id) })
+	targets := d.targets()
 	inSync := 0
 	for _, id := range targets {
 		b := d.img.Broker(id)
