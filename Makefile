@@ -6,7 +6,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 BINARY   := $(BIN)
 FUZZTIME ?= 30s
 
-.PHONY: build run demo test race lint fuzz bench check docs e2e cross clean
+.PHONY: build run demo test race lint fuzz mutants bench check docs e2e cross clean
 
 build: ## the one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
@@ -32,6 +32,9 @@ lint-all: lint ## everything in .golangci.yml; building the linter takes minutes
 
 fuzz: ## every fuzz target for FUZZTIME
 	./.ci/fuzz $(FUZZTIME)
+
+mutants: ## the test of the tests: every rule of replication switched off must be found by the exploration
+	$(GO) test -count=1 -tags mutants -run TestMutants -v ./broker/replica
 
 bench: ## micro-benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

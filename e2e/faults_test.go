@@ -26,6 +26,9 @@ func TestA72_BrokersGoAndCome(t *testing.T) {
 		"librdkafka":    Launch(t, Program{Args: []string{python, "clients/python/cases.py", "traffic", bootstrap, topic, seconds}}),
 		"kafkajs":       Launch(t, Program{Args: []string{node, "clients/node/cases.js", "traffic", bootstrap, topic, seconds}}),
 	}
+	for name, r := range clients {
+		t.Logf("%s has %s", name, r.Await(t, "begun", 50*time.Second))
+	}
 	id := regexp.MustCompile(`\d+`)
 	for range 4 {
 		time.Sleep(1500 * time.Millisecond)

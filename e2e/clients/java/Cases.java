@@ -77,17 +77,25 @@ public final class Cases {
     }
   }
 
-  /** Waits on an empty topic and prints how many fetches that took. */
+  /** Waits on an empty topic and prints how many fetches that took, counted from the first one on. */
   private static void idle(String topic, int seconds) {
     try (var c = consumer("fetch.max.wait.ms", "500", "auto.offset.reset", "earliest")) {
       c.assign(List.of(new TopicPartition(topic, 0)));
+      while (fetches(c) == 0) c.poll(Duration.ofMillis(100));
+      int before = fetches(c);
       for (long end = System.nanoTime() + seconds * 1_000_000_000L; System.nanoTime() < end; ) c.poll(Duration.ofMillis(100));
-      c.metrics().forEach((name, metric) -> {
-        if (name.name().equals("fetch-total") && name.group().equals("consumer-fetch-manager-metrics") && name.tags().size() == 1) {
-          System.out.println("fetches " + ((Double) metric.metricValue()).intValue());
-        }
-      });
+      System.out.println("fetches " + (fetches(c) - before));
     }
+  }
+
+  private static int fetches(KafkaConsumer<String, String> c) {
+    for (var e : c.metrics().entrySet()) {
+      var name = e.getKey();
+      if (name.name().equals("fetch-total") && name.group().equals("consumer-fetch-manager-metrics") && name.tags().size() == 1) {
+        return ((Double) e.getValue().metricValue()).intValue();
+      }
+    }
+    return 0;
   }
 
   /** Prints "TIMESTAMP OFFSET TIMESTAMP" or "TIMESTAMP null" for each time. */
@@ -156,15 +164,22 @@ public final class Cases {
 
   /** Produces and consumes in a group all the time, while somebody plays with the brokers. No unexpected exception may come. */
   private static void traffic(String topic, int seconds) throws Exception {
-    long end = System.nanoTime() + seconds * 1_000_000_000L;
+    // The time runs from the first record on: a JVM may take seconds to get there.
+    var end = new java.util.concurrent.atomic.AtomicLong(System.nanoTime() + 60_000_000_000L);
     var problems = new ArrayList<String>();
     var reader = new Thread(() -> {
       int count = 0;
       try (var c = consumer("group.id", topic + "-java", "auto.offset.reset", "earliest", "session.timeout.ms", "6000",
           "heartbeat.interval.ms", "300", "fetch.max.wait.ms", "100", "default.api.timeout.ms", "20000")) {
         c.subscribe(List.of(topic));
-        while (System.nanoTime() < end) {
-          count += c.poll(Duration.ofMillis(100)).count();
+        while (System.nanoTime() < end.get()) {
+          int polled = c.poll(Duration.ofMillis(100)).count();
+          if (count == 0 && polled > 0) {
+            end.set(System.nanoTime() + seconds * 1_000_000_000L);
+            System.out.println("begun");
+            System.out.flush();
+          }
+          count += polled;
           try {
             c.commitSync();
           } catch (RetriableException | org.apache.kafka.clients.consumer.CommitFailedException e) {
@@ -179,7 +194,7 @@ public final class Cases {
     reader.start();
     int sent = 0;
     try (var p = producer("acks", "all", "delivery.timeout.ms", "30000", "request.timeout.ms", "5000", "linger.ms", "0")) {
-      for (; System.nanoTime() < end; sent++) {
+      for (; System.nanoTime() < end.get(); sent++) {
         p.send(new ProducerRecord<>(topic, "k" + sent % 10, "v" + sent), (metadata, e) -> {
           if (e != null) problems.add("producer: " + e);
         });

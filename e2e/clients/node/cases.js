@@ -47,7 +47,7 @@ const cases = {
 
   // Produces and consumes in a group all the time, while somebody plays with the brokers. No unexpected error may come.
   async traffic (topic, seconds) {
-    const end = Date.now() + Number(seconds) * 1000
+    let end = Date.now() + 60000 // until the first record comes; then the time runs
     const patient = new Kafka({
       clientId: 'traffic', brokers: bootstrap.split(','), logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 20, maxRetryTime: 500 },
     })
@@ -61,7 +61,14 @@ const cases = {
     })
     await Promise.all([consumer.connect(), producer.connect()])
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
-    await consumer.run({ eachMessage: async () => { consumed++ } })
+    await consumer.run({
+      eachMessage: async () => {
+        if (consumed++ === 0) {
+          end = Date.now() + Number(seconds) * 1000
+          console.log('begun')
+        }
+      },
+    })
     for (; Date.now() < end; sent++) {
       await producer.send({ topic, acks: -1, messages: [{ key: `k${sent % 10}`, value: `v${sent}` }] })
         .catch(error => console.log(`problem producer: ${error.name} ${error.message}`))

@@ -103,7 +103,7 @@ def traffic(bootstrap, topic, seconds):
     import threading
     import time
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-    end = time.monotonic() + float(seconds)
+    end = time.monotonic() + 60  # until the first record comes; then the time runs
     problems = []
     expected = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._TIMED_OUT)
 
@@ -112,6 +112,7 @@ def traffic(bootstrap, topic, seconds):
             problems.append(f"error: {error}")
 
     def read():
+        nonlocal end
         count = 0
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic + "-python", "auto.offset.reset": "earliest",
                              "session.timeout.ms": 6000, "heartbeat.interval.ms": 300, "fetch.wait.max.ms": 100, "error_cb": on_error})
@@ -121,6 +122,9 @@ def traffic(bootstrap, topic, seconds):
             if message is None:
                 continue
             if not message.error():
+                if count == 0:
+                    end = time.monotonic() + float(seconds)
+                    print("begun", flush=True)
                 count += 1
             elif not message.error().retriable() and message.error().code() not in expected:
                 problems.append(f"consumer: {message.error()}")
