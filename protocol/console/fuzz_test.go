@@ -11,7 +11,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"CREATE_BROKER 127.0.0.1 9092", "create_broker [::1] 0", "CREATE_TOPIC t 6 1 a=b", `PRODUCE t key="a \"b" 'c\n' header=x="y=z"`, `PRODUCE t \ud83d\ude00\xff\U0001f600`,
-		"CONSUME t 0 -5 3", "LAG 'g h'", "WATCH 1e3", "HELP x", "FORMAT json", "# x", "GET / HTTP/1.1", "PRODUCE t \"", "\\", "=", "a==b", "'' ''", "　x　",
+		"CONSUME t 0 -5 3", "LAG 'g h'", "WATCH 1e3", "HELP x", "FORMAT json", "# x", "GET / HTTP/1.1", "PRODUCE t \"", "\\", "=", "a==b", "'' ''", "　x　", "\\\n@",
 	} {
 		f.Add([]byte(s))
 	}

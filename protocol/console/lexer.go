@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -123,7 +124,7 @@ func (l *lexer) escape(to []byte) ([]byte, error) {
 	default:
 		if c >= utf8.RuneSelf || c < ' ' || c >= '0' && c <= '9' || unicode.IsLetter(rune(c)) {
 			r, _ := utf8.DecodeRune(rest)
-			return to, syntaxError(fmt.Sprintf("\\%c in column %d: expected one of \\n \\r \\t \\\\ \\\" \\' \\xHH \\uHHHH", r, column(l.line, l.at)))
+			return to, syntaxError(fmt.Sprintf("\\%s in column %d: expected one of \\n \\r \\t \\\\ \\\" \\' \\xHH \\uHHHH", printable(r), column(l.line, l.at)))
 		}
 		to = append(to, c)
 	}
@@ -165,3 +166,11 @@ func (l *lexer) hex(at, width int) (uint32, bool) {
 
 // column counts characters, as the person who typed the line does.
 func column(line []byte, at int) int { return utf8.RuneCount(line[:at]) + 1 }
+
+// printable shows a character inside of a message, which must stay one line.
+func printable(r rune) string {
+	if unicode.IsPrint(r) {
+		return string(r)
+	}
+	return strings.Trim(strconv.QuoteRune(r), "'")
+}

@@ -107,6 +107,7 @@ func TestParseErrors(t *testing.T) {
 		`PRODUCE 키 'v`:                   `the quote ' in column 11 is never closed`,
 		`PRODUCE t a\`:                   "a backslash at the end of the line has nothing to escape",
 		`PRODUCE t \q`:                   `\q in column 11: expected one of \n \r \t \\ \" \' \xHH \uHHHH`,
+		"PRODUCE t \\\n@":                `\\n in column 11: expected one of \n \r \t \\ \" \' \xHH \uHHHH`,
 		`PRODUCE t \키`:                   `\키 in column 11: expected one of \n \r \t \\ \" \' \xHH \uHHHH`,
 		`PRODUCE t \u12`:                 `\u in column 11: expected 4 hexadecimal digits that name a character`,
 		`PRODUCE t \ud800`:               `\u in column 11: expected 4 hexadecimal digits that name a character`,
