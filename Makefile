@@ -5,8 +5,10 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 BINARY   := $(BIN)
 FUZZTIME ?= 30s
+COUNT    ?= 1
+WORKLOAD ?= produce
 
-.PHONY: build run demo test race lint fuzz mutants bench check docs e2e cross clean
+.PHONY: build run demo test race lint fuzz mutants bench bench-micro bench-smoke bench-guard profile check docs e2e cross clean
 
 build: ## the one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
@@ -36,8 +38,20 @@ fuzz: ## every fuzz target for FUZZTIME
 mutants: ## the test of the tests: every rule of replication switched off must be found by the exploration
 	$(GO) test -count=1 -tags mutants -run TestMutants -v ./broker/replica
 
-bench: ## micro-benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: build ## every workload against the floor and the peers; writes docs/performance.md
+	$(BIN) bench suite --targets all --calm --docs docs/performance.md
+
+bench-micro: ## the micro-benchmarks beside the code; for benchstat: COUNT=10, then go tool -modfile=tools/go.mod benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
+
+bench-smoke: build ## each workload for a second against Millrace and kfake
+	MILLRACE_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -run Smoke ./bench
+
+bench-guard: build ## the CPU ratios to the floor against the committed ones
+	$(BIN) bench guard --calm
+
+profile: build ## CPU, heap, block and trace profiles of WORKLOAD in the folder profiles/
+	$(BIN) bench profile $(WORKLOAD)
 
 docs: ## rewrite the generated pages under docs/
 	$(GO) test . -run TestDocs -update

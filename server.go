@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -43,6 +44,7 @@ type Server struct {
 	central  *central.Server
 	reactor  *reactor.Reactor
 	control  control
+	http     *http.Server // nil: nothing is served
 	trimmer  jobs.Timer
 
 	mu      sync.RWMutex
@@ -386,6 +388,9 @@ func (s *Server) Close() error {
 	s.hosts = map[int32]*host{}
 	s.mu.Unlock()
 	s.closeControl()
+	if s.http != nil {
+		_ = s.http.Close()
+	}
 	for _, h := range hosts {
 		h.close()
 	}

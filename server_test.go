@@ -3,6 +3,7 @@ package millrace_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +86,30 @@ func TestProduceAndConsume(t *testing.T) {
 			t.Fatal(err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) { seen[string(r.Value)] = true })
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	s := open(t, 1, "http.listener=127.0.0.1:0")
+	addr, err := s.OpenHTTP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/healthz", "/debug/pprof/goroutine?debug=1", "/debug/pprof/heap"} {
+		resp, err := client.Get("http://" + addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+	}
+}
+
+func TestHTTPIsOfTheLoopback(t *testing.T) {
+	if _, _, err := config.Load(config.Input{Overrides: []string{"http.listener=0.0.0.0:9091"}}); err == nil {
+		t.Error("http.listener=0.0.0.0:9091 was accepted")
 	}
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Listeners           []Listener
 	AdvertisedListeners []Listener // names are a subset of those in Listeners; empty: the address by which the client came
 	ControlListener     string     // host:port as package net takes it; "" no control port
+	HTTPListener        string     // host:port of the loopback; "" no HTTP
 
 	// Topics.
 	AutoCreateTopics         bool
@@ -77,6 +78,7 @@ type Config struct {
 	controllerNames []string
 	protocolMap     string
 	controlListener string
+	httpListener    string
 	memoryMax       string
 
 	settings map[string][]setting // by name, the source that wins first; at most one of each source

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func (c *Config) derive() error {
 		problems = append(problems, c.problem("millrace.memory.max", err.Error()))
 	}
 	c.MemoryMaxBytes = size
+	if problem := c.deriveHTTP(); problem != nil {
+		problems = append(problems, problem)
+	}
 	if c.GroupMinSessionTimeoutMs > c.GroupMaxSessionTimeoutMs {
 		problems = append(problems, c.problem("group.min.session.timeout.ms",
 			fmt.Sprintf("expected no more than group.max.session.timeout.ms, which is %d", c.GroupMaxSessionTimeoutMs)))
@@ -37,6 +41,22 @@ func (c *Config) derive() error {
 			fmt.Sprintf("expected no more than log.cleaner.max.compaction.lag.ms, which is %d", t.MaxCompactionLagMs)))
 	}
 	return errors.Join(problems...)
+}
+
+// deriveHTTP reads http.listener, which must be of the loopback: profiles tell too much to be shown to a network.
+func (c *Config) deriveHTTP() error {
+	if c.httpListener == "" || strings.EqualFold(c.httpListener, "none") {
+		return nil
+	}
+	host, port, err := ParseHostPort(c.httpListener)
+	if err != nil {
+		return c.problem("http.listener", err.Error())
+	}
+	if a, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !a.IsLoopback()) {
+		return c.problem("http.listener", "expected an address of the loopback, such as 127.0.0.1:9091: it shows profiles to anyone")
+	}
+	c.HTTPListener = net.JoinHostPort(host, strconv.Itoa(int(port)))
+	return nil
 }
 
 // deriveListeners reads the two lists and holds them against each other and the map of protocols.

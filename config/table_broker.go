@@ -174,6 +174,8 @@ var brokerTable = []Key{
 
 	{section: "Millrace's own", Name: "control.listener", Type: String, Default: "127.0.0.1:9090", field: func(c *Config) any { return &c.controlListener },
 		Doc: "host:port of the control port, where `millrace console` and nc are answered. It has no authentication: whoever reaches it can do anything. Empty: no control port."},
+	{Name: "http.listener", Type: String, Default: "", field: func(c *Config) any { return &c.httpListener },
+		Doc: "host:port, of the loopback only, where /debug/pprof and /healthz are served. Empty: nowhere."},
 	{Name: "millrace.memory.max", Type: String, Default: "50%", rule: memoryRule, field: func(c *Config) any { return &c.memoryMax },
 		Doc: "The most memory that records, internal topics and network buffers may take together: bytes, a number with KiB, MiB, GiB or TiB, or a percentage of what the process may use (its cgroup's limit, else the machine's memory). When it is full, producers are refused with a retriable error."},
 	{Name: "millrace.memory.trim.ms", Type: Long, Default: "60000", rule: atLeast(0), field: func(c *Config) any { return &c.MemoryTrimMs },

@@ -43,7 +43,7 @@ func floorPeer() *Peer {
 }
 
 // httpSetting is Millrace's address for metrics and profiles. A server that doesn't know the name only warns.
-const httpSetting = "millrace.http.listener"
+const httpSetting = "http.listener"
 
 func millracePeer() *Peer {
 	return &Peer{Name: "millrace", Speaks: Kafka, About: "one broker of `millrace server`",

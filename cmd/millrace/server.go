@@ -75,7 +75,11 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	if err != nil {
 		return err
 	}
-	log.Info("ready", zap.String("bootstrap.servers", s.Bootstrap()), zap.String("control", control),
+	profiles, err := s.OpenHTTP()
+	if err != nil {
+		return err
+	}
+	log.Info("ready", zap.String("bootstrap.servers", s.Bootstrap()), zap.String("control", control), zap.String("http", profiles),
 		zap.String("version", version))
 	if err := feedCommands(ctx, s, f.commands, c.OutOrStdout()); err != nil {
 		return err
