@@ -192,10 +192,13 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 	}
 }
 
-// check is a commit that writes nothing: it may be tried as often as one likes.
+// check is a commit that writes nothing: it may be tried as often as one likes. It
+// reads something, for etcd takes a transaction that does nothing at all for one that
+// may be answered by a member that is behind.
 func (c *committer) check(ctx context.Context, t metadata.Txn) (revision int64, err error) {
 	err = c.store.try(ctx, slowTimeout, func(ctx context.Context) error {
-		resp, err := c.store.client.Txn(ctx).If(c.store.compares(t)...).Commit()
+		read := clientv3.OpGet(c.marker, clientv3.WithCountOnly())
+		resp, err := c.store.client.Txn(ctx).If(c.store.compares(t)...).Then(read).Else(read).Commit()
 		if err == nil {
 			revision = resp.Header.GetRevision()
 			if !resp.Succeeded {

@@ -23,6 +23,9 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	rpcstatus "google.golang.org/grpc/status"
 )
 
 // How etcd is set for a load that is metadata only.
@@ -53,7 +56,8 @@ type Embedded struct {
 	mu     sync.Mutex
 	status memberStatus // guarded by mu
 
-	hushed     atomic.Bool // etcd complains when it is closed
+	hushed     atomic.Bool        // etcd complains when it is closed
+	endStreams context.CancelFunc // the clients' of the etcd that runs
 	etcd       *embed.Etcd
 	readyAfter time.Duration
 	done       chan struct{}
@@ -191,8 +195,10 @@ func (e *Embedded) run(ctx context.Context, from origin) error {
 }
 
 // stop stops etcd at once. An embedded etcd that isn't ready yet can't be closed
-// before it has stopped.
+// before it has stopped; and it waits for its clients' streams, for 6 s, so
+// those are ended first.
 func (e *Embedded) stop() {
+	e.endStreams()
 	was := e.hushed.Swap(true)
 	defer e.hushed.Store(was)
 	e.etcd.Server.HardStop()
@@ -434,6 +440,10 @@ func (e *Embedded) config(from origin) (*embed.Config, error) {
 	c.EnableGRPCGateway = false
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quiet(o.Log, "etcd", &e.hushed))
 
+	streams, end := context.WithCancel(context.Background())
+	e.endStreams = end
+	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(endWith(streams))}
+
 	// The check would have a member that comes back wait until the others have been
 	// connected for 5 s. It guards against changes that cost the quorum; ours are a
 	// removal of a dead member and its replacement, each of which is committed by
@@ -445,3 +455,25 @@ func (e *Embedded) config(from origin) (*embed.Config, error) {
 	c.UnsafeNoFsync = o.DataDir == ""
 	return c, nil
 }
+
+// endWith ends every stream of a client's when life is over; the client then takes
+// another member.
+func endWith(life context.Context) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		ctx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		defer context.AfterFunc(life, cancel)()
+		err := handler(srv, boundStream{stream, ctx})
+		if life.Err() != nil {
+			return rpcstatus.Error(codes.Unavailable, "this member of etcd is stopping")
+		}
+		return err
+	}
+}
+
+type boundStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s boundStream) Context() context.Context { return s.ctx }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,24 +150,24 @@ func TestDataDirs(t *testing.T) {
 	e.Close()
 }
 
-// TestMisconfigured members tell each other, and don't form a cluster.
+// TestMisconfigured members don't form a cluster, and the first to see it says so.
 func TestMisconfigured(t *testing.T) {
 	ports := freePorts(t, 4)
-	one := map[string]string{"a": ports[0], "b": ports[1], "c": ports[2]}
-	other := map[string]string{"a": ports[0], "b": ports[1], "c": ports[3]}
 	ctx, cancel := context.WithCancel(within(t))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if _, err := StartEmbedded(ctx, EmbeddedOptions{Name: "b", Cluster: other}); err == nil {
-			t.Error("b: no error")
-		}
-	})
-	_, err := StartEmbedded(ctx, EmbeddedOptions{Name: "a", Cluster: one})
-	if err == nil || !strings.Contains(err.Error(), "was started as") {
-		t.Errorf("a: %v", err)
+	errs := make(chan error, 2)
+	for name, third := range map[string]string{"a": ports[2], "b": ports[3]} {
+		go func() {
+			_, err := StartEmbedded(ctx, EmbeddedOptions{Name: name, Cluster: map[string]string{"a": ports[0], "b": ports[1], "c": third}})
+			errs <- err
+		}()
+	}
+	if err := <-errs; err == nil || !strings.Contains(err.Error(), "was started as") {
+		t.Errorf("StartEmbedded = %v", err)
 	}
 	cancel()
-	wg.Wait()
+	if err := <-errs; err == nil {
+		t.Error("the other one started")
+	}
 }
 
 // TestScratch: what a process left that was killed is removed by the next one, what
