@@ -39,7 +39,7 @@ mutants: ## the test of the tests: every rule of replication switched off must b
 	$(GO) test -count=1 -tags mutants -run TestMutants -v ./broker/replica
 
 bench: build ## every workload against the floor and the peers; writes docs/performance.md
-	$(BIN) bench suite --targets all --calm --docs docs/performance.md
+	$(BIN) bench suite --targets all --calm --out bench-results --docs docs/performance.md
 
 bench-micro: ## the micro-benchmarks beside the code; for benchstat: COUNT=10, then go tool -modfile=tools/go.mod benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
@@ -48,10 +48,10 @@ bench-smoke: build ## each workload for a second against Millrace and kfake
 	MILLRACE_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -run Smoke ./bench
 
 bench-guard: build ## the CPU ratios to the floor against the committed ones
-	$(BIN) bench guard --calm
+	$(BIN) bench guard --quiet
 
 profile: build ## CPU, heap, block and trace profiles of WORKLOAD in the folder profiles/
-	$(BIN) bench profile $(WORKLOAD)
+	$(BIN) bench profile $(WORKLOAD) --dir profiles
 
 docs: ## rewrite the generated pages under docs/
 	$(GO) test . -run TestDocs -update
