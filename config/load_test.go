@@ -110,6 +110,7 @@ func TestProblems(t *testing.T) {
 		{"log.cleaner.min.compaction.lag.ms=5\nlog.cleaner.max.compaction.lag.ms=4", "", "FILE:1: log.cleaner.min.compaction.lag.ms=5: expected no more than log.cleaner.max.compaction.lag.ms, which is 4"},
 		{"millrace.memory.max=lots", "", "FILE:1: millrace.memory.max=lots: expected bytes (1073741824), a size (512MiB, 4GiB) or a percentage (50%)"},
 		{"millrace.log.level=loud\\n!", "", `FILE:1: millrace.log.level="loud\n!": expected one of debug, info, warn, error`},
+		{"http.listener=0.0.0.0:9091", "", `FILE:1: http.listener=0.0.0.0:9091: expected an address of the loopback, such as 127.0.0.1:9091: it shows profiles to anyone`},
 		{"control.listener=localhost", "", `FILE:1: control.listener=localhost: "localhost": expected host:port`},
 	} {
 		var overrides []string
