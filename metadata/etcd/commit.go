@@ -153,14 +153,15 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 	}
 	c.seq++
 	renewed := false
-	limit, delay := attemptTimeout, retryDelayMin
-	for again := false; ; { // again: an attempt was or may still be carried out, for all we know
+	delay := retryDelayMin
+	again := false // an attempt was or may still be carried out, for all we know
+	for attempt := 0; ; attempt++ {
 		if !again {
 			if err = c.prepare(ctx); err != nil {
 				return 0, false, err
 			}
 		}
-		resp, err := c.attempt(ctx, limit, t, again)
+		resp, err := c.attempt(ctx, c.store.limit(attempt, slowTimeout), t, again)
 		var v verdict
 		switch {
 		case err == nil && resp.Succeeded:
@@ -177,7 +178,7 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 				c.known = false
 				return 0, false, err
 			}
-			limit, delay = min(2*limit, slowTimeout), min(2*delay, retryDelayMax)
+			delay = min(2*delay, retryDelayMax)
 			continue
 		}
 		if v.carriedOut || v.err != nil {
@@ -196,9 +197,9 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 // reads something, for etcd takes a transaction that does nothing at all for one that
 // may be answered by a member that is behind.
 func (c *committer) check(ctx context.Context, t metadata.Txn) (revision int64, err error) {
-	err = c.store.try(ctx, slowTimeout, func(ctx context.Context) error {
+	err = c.store.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
 		read := clientv3.OpGet(c.marker, clientv3.WithCountOnly())
-		resp, err := c.store.client.Txn(ctx).If(c.store.compares(t)...).Then(read).Else(read).Commit()
+		resp, err := etcd.Txn(ctx).If(c.store.compares(t)...).Then(read).Else(read).Commit()
 		if err == nil {
 			revision = resp.Header.GetRevision()
 			if !resp.Succeeded {
@@ -217,8 +218,8 @@ func (c *committer) check(ctx context.Context, t metadata.Txn) (revision int64, 
 func (c *committer) prepare(ctx context.Context) error {
 	s := c.store
 	if now := time.Now(); c.lease == 0 || now.Sub(c.granted) > markerTTL/2 {
-		err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
-			resp, err := s.client.Grant(ctx, int64(markerTTL/time.Second))
+		err := s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
+			resp, err := etcd.Grant(ctx, int64(markerTTL/time.Second))
 			if err == nil {
 				c.lease, c.granted, c.known = resp.ID, now, false
 			}
@@ -231,8 +232,8 @@ func (c *committer) prepare(ctx context.Context) error {
 	if c.known {
 		return nil
 	}
-	return s.try(ctx, slowTimeout, func(ctx context.Context) error {
-		resp, err := s.client.Get(ctx, c.marker)
+	return s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
+		resp, err := etcd.Get(ctx, c.marker)
 		if err == nil {
 			c.revision, c.known = modRevision(resp.Kvs), true
 		}
@@ -250,7 +251,7 @@ func modRevision(kvs []*mvccpb.KeyValue) int64 {
 // attempt sends t once. If it doesn't hold, the answer tells what the marker is; if
 // an earlier attempt may still be on its way, it also moves the marker on,
 // unless that attempt did.
-func (c *committer) attempt(ctx context.Context, limit time.Duration, t metadata.Txn, again bool) (*clientv3.TxnResponse, error) {
+func (c *committer) attempt(ctx context.Context, limit time.Duration, t metadata.Txn, again bool) (resp *clientv3.TxnResponse, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	mine := c.unmoved()
@@ -259,7 +260,11 @@ func (c *committer) attempt(ctx context.Context, limit time.Duration, t metadata
 	if again {
 		otherwise = c.fence()
 	}
-	return c.store.client.Txn(ctx).If(append(c.store.compares(t), mine)...).Then(then...).Else(otherwise).Commit()
+	err = c.store.on(func(etcd *clientv3.Client) (err error) {
+		resp, err = etcd.Txn(ctx).If(append(c.store.compares(t), mine)...).Then(then...).Else(otherwise).Commit()
+		return err
+	})
+	return resp, err
 }
 
 func (c *committer) unmoved() clientv3.Cmp {
@@ -310,8 +315,8 @@ func (c *committer) judge(resp *clientv3.TxnResponse, again bool) verdict {
 // settle finds out what became of the attempts that weren't answered.
 func (c *committer) settle(ctx context.Context) verdict {
 	var resp *clientv3.TxnResponse
-	err := c.store.try(ctx, slowTimeout, func(ctx context.Context) (err error) {
-		resp, err = c.store.client.Txn(ctx).Then(c.fence()).Commit()
+	err := c.store.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) (err error) {
+		resp, err = etcd.Txn(ctx).Then(c.fence()).Commit()
 		return err
 	})
 	if err != nil {
@@ -332,7 +337,10 @@ func (c *committer) farewell() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
 	defer cancel()
-	_, _ = c.store.client.Revoke(ctx, c.lease)
+	_ = c.store.on(func(etcd *clientv3.Client) error {
+		_, err := etcd.Revoke(ctx, c.lease)
+		return err
+	})
 }
 
 func (s *Store) compares(t metadata.Txn) []clientv3.Cmp {

@@ -32,6 +32,9 @@ func (c *committer) step(t *testing.T, txn metadata.Txn, again bool) (*clientv3.
 	return resp, c.judge(resp, again)
 }
 
+// raw is a client for what a store doesn't do.
+func raw(s *Store) *clientv3.Client { return s.endpoints[0].client }
+
 // TestAttempts takes the paths of a commit that a network leads to only by chance.
 func TestAttempts(t *testing.T) {
 	s := open(t, Options{Endpoints: single(t).Endpoints()})
@@ -90,7 +93,7 @@ func TestAttempts(t *testing.T) {
 	}
 	// The marker is taken away.
 	begin()
-	if _, err := s.client.Delete(t.Context(), c.marker); err != nil {
+	if _, err := raw(s).Delete(t.Context(), c.marker); err != nil {
 		t.Fatal(err)
 	}
 	if _, v := c.step(t, remove, true); !errors.Is(v.err, errVanished) || c.known {
@@ -133,9 +136,9 @@ func TestMarkerIsLost(t *testing.T) {
 		var err error
 		switch i {
 		case 0:
-			_, err = s.client.Delete(t.Context(), s.commits.marker)
+			_, err = raw(s).Delete(t.Context(), s.commits.marker)
 		case 1:
-			_, err = s.client.Revoke(t.Context(), s.commits.lease)
+			_, err = raw(s).Revoke(t.Context(), s.commits.lease)
 		case 2:
 			s.commits.granted = time.Now().Add(-markerTTL)
 		case 3:
@@ -154,7 +157,7 @@ func TestMarkerIsLost(t *testing.T) {
 	// Close leaves nothing behind.
 	s.Close()
 	other := open(t, Options{Endpoints: s.options.Endpoints})
-	resp, err := other.client.Get(t.Context(), other.options.Prefix+"commits/", clientv3.WithPrefix())
+	resp, err := raw(other).Get(t.Context(), other.options.Prefix+"commits/", clientv3.WithPrefix())
 	if err != nil || len(resp.Kvs) != 0 {
 		t.Errorf("left: %v, %v", resp.Kvs, err)
 	}
@@ -252,7 +255,7 @@ func TestPages(t *testing.T) {
 			v := strconv.Itoa(i)
 			revision, err := commitOn(t, s, metadata.Txn{Ops: []metadata.Op{put(key(0), v), put(key(keys-1), v)}})
 			if err == nil && i%50 == 0 {
-				_, err = s.client.Compact(t.Context(), revision)
+				_, err = raw(s).Compact(t.Context(), revision)
 			}
 			if err != nil {
 				t.Error(err)

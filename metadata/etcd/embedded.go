@@ -20,7 +20,6 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -271,17 +270,8 @@ func (e *Embedded) await(ctx context.Context, from origin) error {
 func (e *Embedded) post(server *etcdserver.EtcdServer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), formAskTimeout)
 	defer cancel()
-	for name := range e.options.Cluster {
-		if name == e.options.Name {
-			continue
-		}
-		var members []membership.Member
-		if err := e.request(ctx, name, "/members", nil, &members); err != nil {
-			continue
-		}
-		if !slices.ContainsFunc(members, func(m membership.Member) bool { return m.ID == server.MemberID() }) {
-			return fmt.Errorf("member %s was removed from the cluster. %s: %s", e.options.Name, adviceRemoved, e.dir)
-		}
+	if knows, without := e.whoKnows(ctx, server.MemberID()); knows == 0 && without > 0 {
+		return fmt.Errorf("member %s was removed from the cluster. %s: %s", e.options.Name, adviceRemoved, e.dir)
 	}
 	return errors.New("it stopped by itself")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -22,22 +23,26 @@ func (s *Store) context(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// try makes attempts until one succeeds, is refused, or ctx is done. The first has
-// attemptTimeout, each later one twice that of the one before, up to most. It is for
-// requests that may be carried out twice.
-func (s *Store) try(ctx context.Context, most time.Duration, f func(context.Context) error) error {
-	attempt := attemptTimeout
-	for delay := retryDelayMin; ; delay, attempt = min(2*delay, retryDelayMax), min(2*attempt, most) {
-		one, cancel := context.WithTimeout(ctx, attempt)
-		err := f(one)
+// try makes attempts until one succeeds, is refused, or ctx is done; each on the
+// next member, if the one before got no answer. It is for requests that may be
+// carried out twice.
+func (s *Store) try(ctx context.Context, most time.Duration, f func(context.Context, *clientv3.Client) error) error {
+	delay := retryDelayMin
+	for attempt := 0; ; attempt++ {
+		one, cancel := context.WithTimeout(ctx, s.limit(attempt, most))
+		err := s.on(func(etcd *clientv3.Client) error { return f(one, etcd) })
 		cancel()
-		if err == nil || refused(err) {
+		if err == nil || refused(err) || !pause(ctx, delay) {
 			return err
 		}
-		if !pause(ctx, delay) {
-			return err
-		}
+		delay = min(2*delay, retryDelayMax)
 	}
+}
+
+// limit is how long an attempt may take: attemptTimeout on each member, then twice
+// that, and so on up to most.
+func (s *Store) limit(attempt int, most time.Duration) time.Duration {
+	return min(attemptTimeout<<min(attempt/len(s.endpoints), 10), most)
 }
 
 // pause waits for d; false: ctx was done before.
@@ -56,8 +61,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 // else (no leader, no connection, no answer in time) may pass.
 func refused(err error) bool {
 	if errors.Is(err, rpctypes.ErrNotCapable) || errors.Is(err, rpctypes.ErrTooManyRequests) ||
-		errors.Is(err, rpctypes.ErrMemberNotFound) || errors.Is(err, rpctypes.ErrGRPCNotCapable) {
+		errors.Is(err, rpctypes.ErrMemberNotFound) {
 		return false // the member has just started, or has much to do
+	}
+	if errors.Is(err, metadata.ErrCompacted) {
+		return true
 	}
 	switch codeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,

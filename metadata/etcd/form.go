@@ -242,7 +242,34 @@ func (e *Embedded) askToJoin(ctx context.Context, member, nonce string) (origin,
 		return origin{}, err
 	}
 	e.setStatus(func(s *memberStatus) { s.Member = true })
+	for { // etcd asks any member whether it is known, and gives up if that one is behind
+		if _, without := e.whoKnows(ctx, types.ID(reply.ID)); without == 0 || !pause(ctx, joinPollEvery) {
+			break
+		}
+	}
 	return origin{what: "joined a running cluster", initial: reply.Initial, joins: true, id: types.ID(reply.ID)}, nil
+}
+
+// whoKnows counts the other members that have id among the cluster's members, and
+// those that haven't.
+func (e *Embedded) whoKnows(ctx context.Context, id types.ID) (knows, without int) {
+	for name := range e.options.Cluster {
+		if name == e.options.Name {
+			continue
+		}
+		one, done := context.WithTimeout(ctx, formAskTimeout)
+		var members []membership.Member
+		err := e.request(one, name, "/members", nil, &members)
+		done()
+		switch {
+		case err != nil: // it isn't there
+		case slices.ContainsFunc(members, func(m membership.Member) bool { return m.ID == id }):
+			knows++
+		default:
+			without++
+		}
+	}
+	return knows, without
 }
 
 // answer serves the front.

@@ -20,8 +20,8 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (metadata.LeaseID,
 	defer done()
 	var id metadata.LeaseID
 	seconds := max(1, int64((ttl+time.Second-1)/time.Second))
-	err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
-		resp, err := s.client.Grant(ctx, seconds) // if an earlier try got through, that lease runs out
+	err := s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
+		resp, err := etcd.Grant(ctx, seconds) // if an earlier try got through, that lease runs out
 		if err == nil {
 			id = metadata.LeaseID(resp.ID)
 		}
@@ -35,9 +35,9 @@ func (s *Store) Revoke(ctx context.Context, id metadata.LeaseID) error {
 	ctx, done := s.context(ctx)
 	defer done()
 	tries := 0
-	err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
+	err := s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
 		tries++
-		_, err := s.client.Revoke(ctx, clientv3.LeaseID(id))
+		_, err := etcd.Revoke(ctx, clientv3.LeaseID(id))
 		if tries > 1 && errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			return nil // an earlier try did it
 		}
@@ -50,7 +50,9 @@ func (s *Store) Revoke(ctx context.Context, id metadata.LeaseID) error {
 func (s *Store) KeepAlive(ctx context.Context, id metadata.LeaseID) error {
 	ctx, done := s.context(ctx)
 	defer done()
-	err := s.try(ctx, slowTimeout, func(ctx context.Context) error { return s.leases.ask(ctx, int64(id)) })
+	err := s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
+		return s.leases.ask(ctx, etcd, int64(id))
+	})
 	return s.translate(err)
 }
 
@@ -78,8 +80,8 @@ func (k *keeper) init(s *Store) { k.store = s }
 
 // ask makes one request and waits for its answer. When that doesn't come the
 // stream is given up, so that the next request takes another endpoint.
-func (k *keeper) ask(ctx context.Context, id int64) error {
-	stream, err := k.open(ctx)
+func (k *keeper) ask(ctx context.Context, etcd *clientv3.Client, id int64) error {
+	stream, err := k.open(ctx, etcd)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (k *keeper) ask(ctx context.Context, id int64) error {
 	return err
 }
 
-func (k *keeper) open(ctx context.Context) (*keepStream, error) {
+func (k *keeper) open(ctx context.Context, etcd *clientv3.Client) (*keepStream, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.stream != nil {
@@ -107,7 +109,7 @@ func (k *keeper) open(ctx context.Context) (*keepStream, error) {
 	}
 	life, cancel := context.WithCancel(clientv3.WithRequireLeader(k.store.ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	stream, err := etcdserverpb.NewLeaseClient(k.store.client.ActiveConnection()).LeaseKeepAlive(life, streamOptions...)
+	stream, err := etcdserverpb.NewLeaseClient(etcd.ActiveConnection()).LeaseKeepAlive(life, streamOptions...)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}

@@ -233,7 +233,7 @@ func TestCompacted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := direct.client.Compact(t.Context(), last); err != nil {
+	if _, err := raw(direct).Compact(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	p.cut()

@@ -12,8 +12,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 
 	"millrace/metadata"
 )
@@ -22,9 +20,12 @@ import (
 type Store struct {
 	options Options
 	log     *zap.Logger
-	client  *clientv3.Client
 	meta    string        // what stands before every key
 	cluster atomic.Uint64 // etcd's cluster id
+
+	endpoints []*endpoint
+	current   atomic.Int32 // index of the one that is asked
+	hushed    atomic.Bool  // true: the store itself says what is the matter
 
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
@@ -47,22 +48,11 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	connect := grpc.ConnectParams{
-		MinConnectTimeout: connectTimeout,
-		Backoff:           backoff.Config{BaseDelay: reconnectMin, MaxDelay: reconnectMax, Multiplier: reconnectFactor, Jitter: reconnectJitter},
+	s := &Store{options: o, log: o.Log, meta: o.Prefix + "meta/", watches: make(map[*watch]bool)}
+	s.hushed.Store(true)
+	for _, addr := range o.Endpoints {
+		s.endpoints = append(s.endpoints, &endpoint{addr: addr})
 	}
-	var hushed atomic.Bool // the store itself says what is the matter
-	hushed.Store(true)
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
-		DialTimeout: o.DialTimeout, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(connect)},
-		Logger:      quiet(o.Log, "etcd-client", &hushed),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(o.Endpoints, ", "), err)
-	}
-	s := &Store{options: o, log: o.Log, client: client, meta: o.Prefix + "meta/", watches: make(map[*watch]bool)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.commits.init(s)
 	s.leases.init(s)
@@ -78,8 +68,8 @@ func Open(o Options) (*Store, error) {
 func (s *Store) greet() error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.DialTimeout)
 	defer cancel()
-	err := s.try(ctx, slowTimeout, func(ctx context.Context) error {
-		resp, err := s.client.Get(ctx, s.meta, clientv3.WithCountOnly())
+	err := s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
+		resp, err := etcd.Get(ctx, s.meta, clientv3.WithCountOnly())
 		if err == nil {
 			s.cluster.Store(resp.Header.GetClusterId())
 		}
@@ -88,16 +78,14 @@ func (s *Store) greet() error {
 	if err != nil {
 		return err
 	}
-	for _, endpoint := range s.options.Endpoints {
-		one, done := context.WithTimeout(ctx, attemptTimeout)
-		status, err := s.client.Status(one, endpoint)
-		done()
+	for _, p := range s.endpoints {
+		version, err := p.version(ctx, s)
 		if err != nil { // it is down, and others aren't
-			s.log.Warn("an etcd endpoint doesn't answer", zap.String("endpoint", endpoint), zap.Error(err))
+			s.log.Warn("an etcd endpoint doesn't answer", zap.String("endpoint", p.addr), zap.Error(err))
 			continue
 		}
-		if !recent(status.Version) {
-			return fmt.Errorf("%s is etcd %s; 3.5.8 or later is needed: older ones say that a watch has got further than it has", endpoint, status.Version)
+		if !recent(version) {
+			return fmt.Errorf("%s is etcd %s; 3.5.8 or later is needed: older ones say that a watch has got further than it has", p.addr, version)
 		}
 	}
 	return nil
@@ -136,7 +124,9 @@ func (s *Store) Close() {
 	s.wg.Wait()
 	if !already {
 		s.commits.farewell()
-		_ = s.client.Close() // it says that it was closed
+		for _, p := range s.endpoints {
+			p.close()
+		}
 	}
 }
 
@@ -184,8 +174,8 @@ func (s *Store) list(ctx context.Context, prefix string) (kvs []metadata.KeyValu
 	for {
 		options := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(pageKeys), clientv3.WithRev(revision)}
 		var resp *clientv3.GetResponse
-		err = s.try(ctx, pageTimeout, func(ctx context.Context) (err error) {
-			resp, err = s.client.Get(ctx, from, options...)
+		err = s.try(ctx, pageTimeout, func(ctx context.Context, etcd *clientv3.Client) (err error) {
+			resp, err = etcd.Get(ctx, from, options...)
 			return err
 		})
 		if err != nil {

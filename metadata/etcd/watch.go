@@ -122,7 +122,7 @@ func (w *watch) run() {
 	}()
 	for back := watchBackMin; w.ctx.Err() == nil; {
 		began := w.next
-		err := w.follow()
+		err := w.store.on(w.follow)
 		switch {
 		case errors.Is(err, metadata.ErrCompacted):
 			w.finish(err)
@@ -149,7 +149,7 @@ func (w *watch) run() {
 var errStalled = errors.New("etcd doesn't answer on the watch")
 
 // follow opens a stream and delivers what comes, until something is wrong.
-func (w *watch) follow() error {
+func (w *watch) follow(etcd *clientv3.Client) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(w.ctx))
 	f := follower{watch: w, answers: make(chan *etcdserverpb.WatchResponse), failed: make(chan error, 1)}
 	defer f.reader.Wait()
@@ -157,29 +157,34 @@ func (w *watch) follow() error {
 	limit := time.AfterFunc(w.opening, cancel)
 	defer limit.Stop()
 	w.opening = min(2*w.opening, watchOpenMax)
-	stream, err := etcdserverpb.NewWatchClient(w.store.client.ActiveConnection()).Watch(ctx, streamOptions...)
-	if err != nil {
-		return err
-	}
-	f.stream = stream
-	from := w.store.meta
-	create := &etcdserverpb.WatchCreateRequest{Key: []byte(from), RangeEnd: []byte(clientv3.GetPrefixRangeEnd(from)), StartRevision: w.next}
-	err = stream.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: create}})
-	if err != nil {
-		return err
-	}
-	first, err := stream.Recv()
-	if !limit.Stop() {
+	stream, first, err := w.open(ctx, etcd)
+	if !limit.Stop() && w.ctx.Err() == nil {
 		return errStalled
 	}
 	if err != nil {
 		return err
 	}
+	f.stream = stream
 	if err := w.created(first); err != nil {
 		return err
 	}
 	f.reader.Go(func() { f.read(ctx) })
 	return f.loop(ctx)
+}
+
+func (w *watch) open(ctx context.Context, etcd *clientv3.Client) (etcdserverpb.Watch_WatchClient, *etcdserverpb.WatchResponse, error) {
+	stream, err := etcdserverpb.NewWatchClient(etcd.ActiveConnection()).Watch(ctx, streamOptions...)
+	if err != nil {
+		return nil, nil, err
+	}
+	from := w.store.meta
+	create := &etcdserverpb.WatchCreateRequest{Key: []byte(from), RangeEnd: []byte(clientv3.GetPrefixRangeEnd(from)), StartRevision: w.next}
+	err = stream.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: create}})
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := stream.Recv()
+	return stream, first, err
 }
 
 // created checks the first answer on a stream. An etcd that was made anew (and has
