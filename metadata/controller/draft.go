@@ -214,6 +214,9 @@ func (d *draft) replace(replicas []int32) {
 	d.next.Replicas = replicas
 	d.next.Adding = without(d.next.Adding, gone)
 	d.next.Removing = without(d.next.Removing, gone)
+	if len(d.next.Adding) == len(replicas) {
+		d.next.Adding = nil // there is nobody beside whom they could be added
+	}
 }
 
 // without returns list without those; nil if nothing is left. It doesn't write to list.

@@ -181,5 +181,6 @@ func (d *drain) copy(next *draft) bool {
 	}
 	replicas[at] = heir.ID
 	next.reassign(next.next.Replicas, replicas)
+	next.settle()
 	return true
 }

@@ -77,8 +77,10 @@ const (
 )
 
 func (p Policy) minInSync(configs map[string]string) int32 {
-	if n, err := strconv.ParseInt(strings.TrimSpace(configs[minInSyncReplicas]), 10, 32); err == nil && n >= 1 {
-		return int32(n)
+	if text, set := configs[minInSyncReplicas]; set {
+		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil && n >= 1 {
+			return int32(n)
+		}
 	}
 	return p.MinInSyncReplicas
 }

@@ -61,7 +61,7 @@ func (j *judge) reassign(spec *metadata.ReassignmentSpec, allowFactorChange bool
 	default:
 		d.reassign(before, before)
 	}
-	if len(d.isr) == 0 && len(p.ISR) > 0 && !d.unclean {
+	if !d.unclean && d.abandons(p) {
 		return nil, metadata.Errorf(metadata.ErrInvalidReplicaAssignment,
 			"Unable to change the replicas of %s-%d now: of those that would be left none is in sync.", t.Name, spec.Partition)
 	}
@@ -70,6 +70,17 @@ func (j *judge) reassign(spec *metadata.ReassignmentSpec, allowFactorChange bool
 		return changedTo(t, spec.Partition, next), nil
 	}
 	return nil, nil
+}
+
+// abandons tells whether the draft leaves nobody in sync, or nobody who may have everything,
+// and p had somebody.
+func (d *draft) abandons(p *metadata.Partition) bool {
+	if len(d.isr) > 0 {
+		return false
+	}
+	may := func(m metadata.Member) bool { return !d.img.Void(m) }
+	return slices.ContainsFunc(p.ISRMembers(), d.img.Live) ||
+		len(d.elr) == 0 && slices.ContainsFunc(append(p.ISRMembers(), p.ELRMembers()...), may)
 }
 
 func (j *judge) checkTargets(p *metadata.Partition, before, targets []int32, allowFactorChange bool) error {
@@ -94,7 +105,7 @@ func (d *draft) reassign(before, targets []int32) {
 	adding, removing := without(targets, in(before)), without(before, in(targets))
 	d.next.Replicas = slices.Concat(targets, removing)
 	d.next.Adding, d.next.Removing = adding, removing
-	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), func(m metadata.Member) bool { return !d.next.HasReplica(m.Broker) }))
+	d.setISR(slices.DeleteFunc(slices.Clone(d.isr), func(m metadata.Member) bool { return !d.next.HasReplica(m.Broker) || !d.img.Live(m) }))
 }
 
 // Reassigned tells whether the reassignment of p is complete, so that Settle would

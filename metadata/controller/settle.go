@@ -33,8 +33,8 @@ func (p Policy) SettlePartitions(img *metadata.Image, ids []PartitionID) []metad
 			continue
 		}
 		seen[id] = struct{}{}
-		if next, changed := j.settle(t, &t.Partitions[id.Partition]); changed {
-			deltas = append(deltas, changedTo(t, id.Partition, next))
+		if delta, _ := j.settle(t, id.Partition, j.minInSync(t.Configs)); delta != nil {
+			deltas = append(deltas, delta)
 		}
 	}
 	return deltas
@@ -53,28 +53,34 @@ func changedTo(t *metadata.Topic, index int32, next metadata.Partition) metadata
 
 // settleTopic appends the changes of a topic's partitions to one of two lists.
 func (j *judge) settleTopic(t *metadata.Topic, urgent, rest []metadata.Delta) (_, _ []metadata.Delta) {
+	minInSync := j.minInSync(t.Configs)
 	for i := range t.Partitions {
-		next, changed := j.settle(t, &t.Partitions[i])
-		switch {
-		case !changed:
-		case next.LeaderEpoch != t.Partitions[i].LeaderEpoch:
-			urgent = append(urgent, changedTo(t, int32(i), next))
+		switch delta, moved := j.settle(t, int32(i), minInSync); {
+		case delta == nil:
+		case moved:
+			urgent = append(urgent, delta)
 		default:
-			rest = append(rest, changedTo(t, int32(i), next))
+			rest = append(rest, delta)
 		}
 	}
 	return urgent, rest
 }
 
-func (j *judge) settle(t *metadata.Topic, p *metadata.Partition) (next metadata.Partition, changed bool) {
-	minInSync := j.minInSync(t.Configs)
+// settle returns nil if nothing changes, and whether clients have to look for the
+// leader again.
+func (j *judge) settle(t *metadata.Topic, index, minInSync int32) (delta metadata.Delta, moved bool) {
+	p := &t.Partitions[index]
 	if p.MinInSync == minInSync && j.inOrder(p) {
-		return *p, false
+		return nil, false
 	}
 	d := j.draft(p, j.unclean(t.Configs))
 	d.next.MinInSync = minInSync
 	d.settle()
-	return d.finish()
+	next, changed := d.finish()
+	if !changed {
+		return nil, false
+	}
+	return changedTo(t, index, next), next.LeaderEpoch != p.LeaderEpoch
 }
 
 // inOrder is a quick look at what nearly all partitions are nearly always: led,
