@@ -34,6 +34,9 @@
 //     been committed, which takes a majority of the members that remember.
 //   - Else it waits, and in the end says what to do.
 //
+// Who can reach a member's peer port can do what a member can: use TLS, or a
+// network that is yours. etcd's clients get a unix socket, unless asked for more.
+//
 // # Ownership
 //
 // Whoever opens a Store or an Embedded closes it; the Store first. Both own

@@ -31,7 +31,6 @@ import (
 const (
 	walSegmentBytes = 16 << 20 // preallocated, twice; etcd's default of 64 MB is for more
 	revisionsKept   = 10_000   // for watches that lag; older ones are compacted every few minutes
-	handOverLimit   = time.Second
 )
 
 func init() { wal.SegmentSizeBytes = walSegmentBytes } // etcd has no other way to set it
@@ -224,11 +223,6 @@ func startEtcd(config *embed.Config) (etcd *embed.Etcd, err error) {
 var errUnpublished = errors.New("joined, and not ready")
 
 var errNotReady = fmt.Errorf("not ready after %v", formReadyLimit)
-
-const (
-	joinPollEvery = 20 * time.Millisecond
-	joinGrace     = 300 * time.Millisecond // from having something of the data to being ready
-)
 
 // await waits until etcd is ready.
 func (e *Embedded) await(ctx context.Context, from origin) error {

@@ -139,14 +139,6 @@ func (e *Embedded) form(ctx context.Context) (origin, error) {
 }
 
 const (
-	formPollEvery   = 100 * time.Millisecond
-	formAskTimeout  = time.Second
-	formJoinTimeout = 5 * time.Second
-	formChangeLimit = time.Second // for a change of the members to be committed
-	formNoticeEvery = 10 * time.Second
-	formAgainDelay  = time.Second
-	formReadyLimit  = 20 * time.Second // a new member that isn't ready by then tries again, as another
-
 	adviceForm = "A new cluster needs all its members once, at the same time. A member that lost its data needs a majority of the others running. " +
 		"If a majority lost theirs, the metadata is gone: stop all members, and start them without data"
 	adviceRemoved = "This member's data is of a former self that was removed from the cluster. Remove the folder, and start again: it will be taken in as a new member"
@@ -235,7 +227,7 @@ type joinReply struct {
 }
 
 func (e *Embedded) askToJoin(ctx context.Context, member, nonce string) (origin, error) {
-	ctx, cancel := context.WithTimeout(ctx, formJoinTimeout)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	var reply joinReply
 	if err := e.request(ctx, member, frontPath+"join", joinRequest{e.options.Name, nonce}, &reply); err != nil {
@@ -298,7 +290,7 @@ func (e *Embedded) answer(method, path string, body []byte) (code int, reply any
 func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 	e.admitting.Lock()
 	defer e.admitting.Unlock()
-	ctx, cancel := context.WithTimeout(e.ctx, 2*formChangeLimit+formAskTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, 2*joinChange+formAskTimeout)
 	defer cancel()
 	server := e.running.Load()
 	if _, ok := e.options.Cluster[r.Name]; !ok || r.Name == e.options.Name || r.Nonce == "" {
@@ -318,7 +310,7 @@ func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 	for _, m := range server.Cluster().Members() {
 		if slices.Contains(m.PeerURLs, url) {
 			e.log.Info("removing a member from etcd that lost its data", zap.String("member", r.Name), zap.Stringer("id", m.ID))
-			one, done := context.WithTimeout(ctx, formChangeLimit)
+			one, done := context.WithTimeout(ctx, joinChange)
 			_, err := server.RemoveMember(one, uint64(m.ID))
 			done()
 			if err != nil {
@@ -332,7 +324,7 @@ func (e *Embedded) admit(r joinRequest) (joinReply, error) {
 	}
 	now := time.Now()
 	added := membership.NewMember("", urls, "", &now)
-	one, done := context.WithTimeout(ctx, formChangeLimit)
+	one, done := context.WithTimeout(ctx, joinChange)
 	defer done()
 	members, err := server.AddMember(one, *added)
 	if err != nil {

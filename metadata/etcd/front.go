@@ -32,11 +32,9 @@ type front struct {
 }
 
 const (
-	frontPath       = "/millrace/"
-	frontConnsMax   = 512
-	frontBodyMax    = 64 << 10
-	frontRequestMax = 5 * time.Second // for a request to arrive
-	frontAnswerMax  = 20 * time.Second
+	frontPath     = "/millrace/"
+	frontConnsMax = 512
+	frontBodyMax  = 64 << 10
 )
 
 func startFront(l net.Listener, backend string, answer func(method, path string, body []byte) (int, any)) *front {
@@ -106,7 +104,7 @@ func (f *front) serve(c net.Conn) {
 		return
 	}
 	defer f.release(c)
-	_ = c.SetDeadline(time.Now().Add(frontRequestMax))
+	_ = c.SetDeadline(time.Now().Add(frontRequestTimeout))
 	r := bufio.NewReader(c)
 	start, err := r.Peek(len("POST " + frontPath))
 	if err != nil {
@@ -129,7 +127,7 @@ func (f *front) serveOurs(c net.Conn, r *bufio.Reader) {
 	if err != nil {
 		return
 	}
-	_ = c.SetDeadline(time.Now().Add(frontAnswerMax))
+	_ = c.SetDeadline(time.Now().Add(frontAnswerTimeout))
 	status, reply := f.answer(request.Method, strings.TrimPrefix(request.URL.Path, frontPath), body)
 	text, err := json.Marshal(reply)
 	if err != nil {

@@ -3,9 +3,9 @@ package etcd
 import "time"
 
 // How long the store waits, all in one place. A request that changes nothing the
-// second time (all of ours, see commit.go) is tried again after attemptTimeout,
-// and the client's balancer then takes the next endpoint; so an endpoint that
-// takes connections and answers nothing costs one attempt.
+// second time (all of ours, see commit.go) is tried again after attemptTimeout, at
+// the next endpoint; so one that takes connections and answers nothing costs one
+// attempt.
 const (
 	dialTimeoutDefault = 5 * time.Second
 
@@ -42,4 +42,23 @@ const (
 	// How long a marker outlives a store that has stopped committing. Its lease is
 	// renewed by the first commit after half of it.
 	markerTTL = time.Hour
+)
+
+// How long an embedded member waits.
+const (
+	formPollEvery   = 100 * time.Millisecond // for the others, while it isn't known what this one is to be
+	formAskTimeout  = time.Second            // one question to another member
+	formNoticeEvery = 10 * time.Second       // between lines in the log that say what is waited for
+	formReadyLimit  = 20 * time.Second       // a new member that isn't ready by then tries again, as another
+	formAgainDelay  = time.Second
+
+	joinTimeout   = 5 * time.Second        // for another member to take this one in
+	joinChange    = time.Second            // there, for one change of the members to be committed
+	joinPollEvery = 20 * time.Millisecond  // until the others know this member, and until it is ready
+	joinGrace     = 300 * time.Millisecond // from having something of the cluster's data to being ready
+
+	handOverLimit = time.Second // for another member to take the lead over from one that stops
+
+	frontRequestTimeout = 5 * time.Second // for a request to the front to arrive
+	frontAnswerTimeout  = 20 * time.Second
 )
