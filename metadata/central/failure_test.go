@@ -3,6 +3,7 @@ package central
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -70,6 +71,7 @@ func TestStoreFails(t *testing.T) {
 		t.Errorf("CreateTopics = %v", created)
 	}
 	errs := allErrors(s)
+	maps.Copy(errs, replicationErrors(s))
 	for what, err := range errs {
 		if !errors.Is(err, metadata.ErrUnavailable) {
 			t.Errorf("%s = %v", what, err)
@@ -214,7 +216,10 @@ func TestClose(t *testing.T) {
 			t.Errorf("command %d = %v", i, answers[i])
 		}
 	}
-	for what, err := range allErrors(s) {
+	errs := allErrors(s)
+	maps.Copy(errs, replicationErrors(s))
+	maps.Copy(errs, closedErrors(s))
+	for what, err := range errs {
 		if !errors.Is(err, metadata.ErrUnavailable) {
 			t.Errorf("%s after Close = %v", what, err)
 		}
@@ -306,9 +311,15 @@ func TestLog(t *testing.T) {
 	remove(s, 1)
 	remove(s, 2)
 	register(s, metadata.BrokerSpec{ID: -1})
+	fence(s, member(s, 3))
+	unfence(s, member(s, 3))
+	drain(t, s, member(s, 3))
+	const lost = "the records of a partition are lost: no replica is left that had all of them"
 	want := []string{
 		"broker registered", "broker registered", "topic created", "broker removed", "partitions have a new leader",
-		"broker removed", "partitions are offline: no broker is left for them", "broker registered", "partitions lost their records",
+		"broker removed", "partitions are offline: no broker is left for them", "broker registered", lost, lost, lost, lost,
+		"partitions lost their records", "broker fenced", "partitions are offline: no broker is left for them",
+		"broker back: it isn't fenced any more", "partitions have a new leader", "broker drains",
 	}
 	var got []string
 	for _, entry := range logs.All() {

@@ -35,6 +35,52 @@ func TestLargeTopic(t *testing.T) {
 	t.Logf("10,000 partitions moved from a broker that leaves: %v", time.Since(begun))
 }
 
+// TestLargeFailover: ten thousand partitions of three replicas get over the loss of a broker, in transactions as
+// small as etcd's. The limit is generous; what a store of its own costs comes on top.
+func TestLargeFailover(t *testing.T) {
+	for _, topics := range []int{1, 100} {
+		store := memory.Open(memory.Options{TxnMax: 127})
+		s := openWith(t, store, 3)
+		for i := range topics {
+			spec := metadata.TopicSpec{Name: fmt.Sprint(i), Partitions: int32(10_000 / topics), ReplicationFactor: 3}
+			if r := create(s, spec); r[0].Err != nil {
+				t.Fatal(r[0].Err)
+			}
+		}
+		transactions, moved := 0, time.Duration(0)
+		var begun time.Time
+		cancel := s.Subscribe(func(_, img *metadata.Image, deltas []metadata.Delta) {
+			if len(deltas) == 0 {
+				return
+			}
+			transactions++
+			last, ok := deltas[len(deltas)-1].(metadata.PartitionChanged)
+			if ok && last.Partition.LeaderEpoch > 0 {
+				moved = time.Since(begun)
+			}
+		})
+		begun = time.Now()
+		if err := fence(s, member(s, 2)); err != nil {
+			t.Fatal(err)
+		}
+		all := time.Since(begun)
+		cancel()
+		t.Logf("%d topics: %d transactions; leaders moved after %v, all done after %v", topics, transactions, moved, all)
+		if all > 3*time.Second {
+			t.Errorf("a broker with 10,000 partitions is fenced in %v, want 3s or less", all)
+		}
+		for _, topic := range s.Image().Topics() {
+			for i, p := range topic.Partitions {
+				if p.Leader == 2 || len(p.ISR) != 2 {
+					t.Fatalf("%s-%d is %+v", topic.Name, i, p)
+				}
+			}
+		}
+		s.Close()
+		store.Close()
+	}
+}
+
 // TestManyTopics creates topics one by one. The last ones may cost somewhat more
 // than the first, because there is more to copy, but not in proportion to
 // how many there are. Medians are compared, so that a pause of the machine
