@@ -185,7 +185,7 @@ func (c *committer) carryOut(t metadata.Txn) (revision int64, effective bool, er
 			return v.revision, v.carriedOut, v.err
 		}
 		again = false
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) && !renewed {
+		if is(err, rpctypes.ErrLeaseNotFound) && !renewed {
 			renewed, c.lease = true, 0 // perhaps it is the marker's that is gone
 		} else if err != nil {
 			return 0, false, err

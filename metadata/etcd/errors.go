@@ -60,9 +60,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 // refused says that err is etcd's answer, which another try wouldn't change. All
 // else (no leader, no connection, no answer in time) may pass.
 func refused(err error) bool {
-	if errors.Is(err, rpctypes.ErrNotCapable) || errors.Is(err, rpctypes.ErrTooManyRequests) ||
-		errors.Is(err, rpctypes.ErrMemberNotFound) {
-		return false // the member has just started, or has much to do
+	for _, passing := range []error{
+		rpctypes.ErrNotCapable, rpctypes.ErrMemberNotFound, // the member has just started
+		rpctypes.ErrTooManyRequests,
+		rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, // the client has got a new token by now
+	} {
+		if is(err, passing) {
+			return false
+		}
 	}
 	if errors.Is(err, metadata.ErrCompacted) {
 		return true
@@ -73,6 +78,12 @@ func refused(err error) bool {
 		return true
 	}
 	return false
+}
+
+// is says whether err is one of etcd's errors. Some of its client's ways don't
+// translate what comes over the wire.
+func is(err, target error) bool {
+	return errors.Is(err, target) || err != nil && errors.Is(rpctypes.Error(err), target)
 }
 
 func codeOf(err error) codes.Code {
@@ -94,9 +105,9 @@ func (s *Store) translate(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+	case is(err, rpctypes.ErrLeaseNotFound):
 		return metadata.ErrLeaseNotFound
-	case errors.Is(err, rpctypes.ErrCompacted):
+	case is(err, rpctypes.ErrCompacted):
 		return metadata.ErrCompacted
 	case s.isClosed():
 		return metadata.ErrClosed

@@ -64,8 +64,9 @@ func TestToken(t *testing.T) {
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	dir := inRAM(t)
 	for name := range c.addrs {
-		c.dirs[name] = filepath.Join(os.Getenv("TMPDIR"), t.Name()+name)
+		c.dirs[name] = filepath.Join(dir, name)
 	}
 	c.start("a", "b", "c")
 	s := open(t, Options{Endpoints: c.endpoints("a")})

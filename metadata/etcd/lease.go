@@ -38,7 +38,7 @@ func (s *Store) Revoke(ctx context.Context, id metadata.LeaseID) error {
 	err := s.try(ctx, slowTimeout, func(ctx context.Context, etcd *clientv3.Client) error {
 		tries++
 		_, err := etcd.Revoke(ctx, clientv3.LeaseID(id))
-		if tries > 1 && errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		if tries > 1 && is(err, rpctypes.ErrLeaseNotFound) {
 			return nil // an earlier try did it
 		}
 		return err
@@ -95,7 +95,7 @@ func (k *keeper) ask(ctx context.Context, etcd *clientv3.Client, id int64) error
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+	if err != nil && !is(err, rpctypes.ErrLeaseNotFound) {
 		k.drop(stream)
 	}
 	return err

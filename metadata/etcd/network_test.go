@@ -125,7 +125,7 @@ func TestFrozenEndpoint(t *testing.T) {
 		n.step()
 	}
 	w.reach(10)
-	lease, err := s.Grant(t.Context(), 4*time.Second)
+	lease, err := s.Grant(t.Context(), 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestPartitionedLease(t *testing.T) {
 	p := newProxy(t, e.Endpoints()[0])
 	away := open(t, Options{Endpoints: []string{p.endpoint()}})
 	here := open(t, Options{Endpoints: e.Endpoints()})
-	const ttl = time.Second
+	const ttl = 4 * time.Second
 	var leases [2]metadata.LeaseID
 	for i, s := range []*Store{away, here} {
 		var err error
@@ -192,7 +192,7 @@ func TestPartitionedLease(t *testing.T) {
 		select {
 		case <-gone:
 			waiting = false
-		case <-time.After(ttl / 4):
+		case <-time.After(ttl / 16):
 		}
 	}
 	p.thaw()

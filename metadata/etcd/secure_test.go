@@ -108,8 +108,8 @@ func external(t *testing.T) (endpoint string) {
 	t.Helper()
 	addr := freePorts(t, 1)[0]
 	c := embed.NewConfig()
-	c.Dir = filepath.Join(os.TempDir(), t.Name())
-	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: c.Dir + ".peer"}}
+	c.Dir = inRAM(t)
+	c.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: filepath.Join(c.Dir, "peer")}}
 	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: addr}}
 	c.AdvertiseClientUrls = c.ListenClientUrls
 	c.BcryptCost = uint(bcrypt.MinCost)
@@ -166,4 +166,27 @@ func TestPassword(t *testing.T) {
 		n.step()
 	}
 	w.reach(5)
+
+	// etcd forgets whom it has let in, as it does when it restarts.
+	root, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Username: "root", Password: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	if _, err = root.AuthDisable(t.Context()); err == nil {
+		_, err = admin.AuthEnable(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Range(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	if err := s.KeepAlive(t.Context(), lease); err != nil {
+		t.Error(err)
+	}
+	for range 5 {
+		n.step()
+	}
+	w.reach(10)
 }

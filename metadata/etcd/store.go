@@ -161,7 +161,7 @@ func (s *Store) Range(ctx context.Context, prefix string) ([]metadata.KeyValue, 
 	defer done()
 	for {
 		kvs, revision, err := s.list(ctx, prefix)
-		if errors.Is(err, rpctypes.ErrCompacted) {
+		if is(err, rpctypes.ErrCompacted) {
 			continue
 		}
 		return kvs, revision, s.translate(err)

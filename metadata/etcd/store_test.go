@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +31,17 @@ func freePorts(t *testing.T, n int) (addrs []string) {
 		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs
+}
+
+// inRAM is a folder for the test, where TestMain has put the temporary ones.
+func inRAM(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func within(t *testing.T) context.Context {
