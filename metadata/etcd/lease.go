@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
