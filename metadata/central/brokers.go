@@ -72,7 +72,7 @@ func (s *Server) UpdateEndpoints(id int32, endpoints []metadata.Endpoint, done f
 // Errors: ErrNotController, ErrUnavailable.
 func (s *Server) FenceBrokers(members []metadata.Member, done func(error)) {
 	s.submit(&command{
-		duty: true, resumes: true, done: done,
+		duty: true, resumes: true, urgent: true, done: done,
 		plan: func(img *metadata.Image) []metadata.Delta { return s.policy.FenceBrokers(img, members) },
 	})
 }
@@ -108,7 +108,7 @@ func (s *Server) RemoveBroker(id int32, done func(error)) {
 }
 
 // UnregisterBroker gives a fenced broker up: what it has in RAM doesn't count any
-// more. It stays among the replicas of its partitions.
+// more, and its places go to others, as far as there are any.
 // Errors: ErrUnknownBroker, ErrInvalidRequest (it isn't fenced), ErrUnavailable.
 func (s *Server) UnregisterBroker(id int32, done func(error)) {
 	s.simple(func(img *metadata.Image) ([]metadata.Delta, error) { return s.policy.UnregisterBroker(img, id) },

@@ -2,6 +2,7 @@ package central
 
 import (
 	"errors"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -29,6 +30,10 @@ type command struct {
 	// duty: only the controller may do this. Its transactions hold only while it
 	// is in office.
 	duty bool
+
+	// urgent: partitions may be without a leader until this is done. It goes ahead
+	// of all that waits.
+	urgent bool
 
 	// done gets nil when the plan is in the image, or why it may not be.
 	done func(err error)
@@ -62,6 +67,8 @@ func (c *command) Run() {
 	case s.current == nil:
 		s.start(c)
 		s.startWaiting()
+	case c.urgent:
+		s.waiting = slices.Insert(s.waiting, 0, c)
 	case len(s.waiting) >= s.commandsMax:
 		c.done(metadata.Errorf(metadata.ErrUnavailable, "The metadata server has too much to do (%d commands wait).", len(s.waiting)))
 	default:

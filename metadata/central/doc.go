@@ -20,6 +20,15 @@
 // the watch falls behind and is cut off, the server lists the store again, and
 // subscribers get the difference.
 //
+// # The controller
+//
+// Several servers may share a store. What clients and leaders ask for any of them
+// does. To fence and unfence brokers, and to move leaders about, is for the one that
+// was elected (Campaign): each of these transactions compares the key of the
+// election. That one watches over the brokers' signs of life, with the time that
+// Tick brings; see controller.Detector. A command of which every part is as good as
+// the whole is resumed after a conflict half way; for others the caller is told.
+//
 // # Ownership
 //
 // Callbacks (done, and a subscriber's function) run on the executor, one at a

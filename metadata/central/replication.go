@@ -25,7 +25,7 @@ func (s *Server) follow(done func()) {
 		return
 	}
 	s.submit(&command{
-		resumes: true, plan: s.policy.Settle,
+		resumes: true, urgent: true, plan: s.policy.Settle,
 		done: func(err error) {
 			if err != nil {
 				s.log.Warn("partitions didn't follow a change of brokers yet", zap.Error(err))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"millrace/metadata"
@@ -186,6 +187,33 @@ func TestFenceGetsThrough(t *testing.T) {
 	}
 	if leads, inSync := counts(t, s); leads[3] != 0 || inSync != 120 {
 		t.Errorf("leaders are %v, and %d in sync", leads, inSync)
+	}
+}
+
+// TestFenceGoesAhead of what waits already.
+func TestFenceGoesAhead(t *testing.T) {
+	store := newRemote(t, memory.Options{})
+	s := replicated(t, store)
+	store.hold()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var order []string
+	done := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+		wg.Done()
+	}
+	wg.Add(4)
+	for i := range 3 {
+		s.CreateTopics([]metadata.TopicSpec{spec(fmt.Sprint(i), 1)}, false, func([]metadata.TopicResult) { done("create") })
+	}
+	store.awaitHeld()
+	s.FenceBrokers([]metadata.Member{member(s, 3)}, func(error) { done("fence") })
+	store.release()
+	wg.Wait()
+	if got := fmt.Sprint(order); got != "[create fence create create]" {
+		t.Errorf("the order is %v", got)
 	}
 }
 

@@ -33,6 +33,7 @@ func TestWalk(t *testing.T) {
 			w.step()
 		}
 		w.heal()
+		w.store.Close()
 		for what, n := range w.seen {
 			total[what] += n
 		}
@@ -90,8 +91,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		img: metadata.Empty(), seen: make(map[string]int), processes: make(map[int32]*process), records: make(map[PartitionID]*records),
 	}
 	w.Policy = Policy{NoHandover: true, MinInSyncReplicas: int32(1 + seed%2)}.WithDefaults()
-	t.Cleanup(w.store.Close)
-	t.Cleanup(w.store.Watch(1, func(b metadata.Batch, _ error) { w.batches = append(w.batches, b) }))
+	w.store.Watch(1, func(b metadata.Batch, _ error) { w.batches = append(w.batches, b) })
 	for id := range int32(3) {
 		w.processes[id+1] = &process{id: id + 1, view: w.img}
 		w.restart(id + 1)
