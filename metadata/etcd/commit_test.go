@@ -262,7 +262,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	})
-	for range 10 {
+	for range 5 {
 		kvs, revision, err := s.Range(t.Context(), "k/")
 		if err != nil || len(kvs) != keys {
 			t.Fatalf("%d keys, want %d: %v", len(kvs), keys, err)

@@ -20,7 +20,7 @@ import (
 // any compare go through it: each is carried out once, in order, and answered with
 // the revision at which it was; the watch, cut as well, sees each once.
 func TestEveryCommitOnce(t *testing.T) {
-	const commits = 400
+	const commits = 200
 	e := single(t)
 	p := newProxy(t, e.Endpoints()[0])
 	s := open(t, Options{Endpoints: []string{p.endpoint()}})
