@@ -22,7 +22,7 @@ const (
 
 var (
 	walkFirst = flag.Uint64("walk.first", 0, "the first seed")
-	walkSeeds = flag.Uint64("walk.seeds", 60, "how many seeds")
+	walkSeeds = flag.Uint64("walk.seeds", 150, "how many seeds")
 )
 
 func TestWalk(t *testing.T) {
