@@ -66,7 +66,7 @@ def consume(bootstrap, topic, group, stopped, tell):
 
     class Listener(ConsumerRebalanceListener):
         def on_partitions_revoked(self, revoked):
-            commit()
+            # Runs on the client's own thread, which can't wait for a commit; each poll's records are committed already.
             tell("assigned", [])
 
         def on_partitions_assigned(self, assigned):
@@ -74,17 +74,14 @@ def consume(bootstrap, topic, group, stopped, tell):
 
     consumer.subscribe([topic], listener=Listener())
     try:
-        uncommitted = 0
         while not stopped():
-            polled = consumer.poll(timeout_ms=50)
+            # Records end a poll at once, so a long one costs nothing. A short one may end in the middle of a rebalance, and
+            # then kafka-python 3.0 forgets the assignment and its heartbeat until the session is over.
+            polled = consumer.poll(timeout_ms=3000)
             for tp, messages in polled.items():
                 tell("records", [(tp.partition, m.offset, m.key, m.value) for m in messages])
                 processed[tp] = messages[-1].offset + 1
-                uncommitted += len(messages)
-            if uncommitted >= 2000 or not polled:
-                commit()
-                uncommitted = 0
-        commit()
+            commit()
     finally:
         consumer.close(autocommit=False)
 
