@@ -33,7 +33,7 @@ type Store interface {
 	//   - ErrConflict: a compare failed, nothing was done; revision is the
 	//     store's at that moment, so a watch that has reached it has seen why;
 	//   - any other error: it isn't known whether t was carried out.
-	// A Txn that has no effect makes no new revision.
+	// A Txn that has no effect may make a new revision or not (etcd's commits leave a mark).
 	Commit(t Txn, done func(revision int64, err error))
 
 	// TxnMax is the most compares, and the most ops, that one Txn may have.

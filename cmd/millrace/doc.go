@@ -5,6 +5,7 @@
 //	millrace console                        talks to it
 //	millrace console CREATE_TOPIC t 6       one command, then out
 //	millrace demo                           a tour that prints what it does
+//	millrace bench list                     what can be measured, and against what
 //	millrace version
 //
 // # Where a setting comes from
