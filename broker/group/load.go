@@ -86,7 +86,8 @@ func (g *Group) restore(s storedGroup) {
 	}
 	if len(g.members) > 0 {
 		g.state = Stable
-		if g.byID[*s.leader] != nil {
+		g.leader = g.members[0].id
+		if g.byID[*s.leader] != nil { // else the record is odd, but a group with members has a leader
 			g.leader = *s.leader
 		}
 	}

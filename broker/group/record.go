@@ -212,5 +212,6 @@ func (r *reader) member(version int16) storedMember {
 	}
 	x.metadata, x.assignment = r.bytes(), r.bytes()
 	r.tags()
+	r.bad = r.bad || x.id == "" // a leader's name that is empty would be written as none
 	return x
 }

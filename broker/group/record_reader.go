@@ -82,11 +82,18 @@ func (r *reader) length() int {
 }
 
 func (r *reader) string() string {
-	return string(r.take(r.length()))
+	return string(r.take(r.stringLength()))
+}
+
+// stringLength refuses what a writer couldn't write back: compact strings have no bound of their own.
+func (r *reader) stringLength() int {
+	n := r.length()
+	r.bad = r.bad || n > maxString
+	return n
 }
 
 func (r *reader) nullableString() *string {
-	n := r.length()
+	n := r.stringLength()
 	if n == -1 {
 		return nil
 	}

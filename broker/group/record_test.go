@@ -2,7 +2,9 @@ package group
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -135,6 +137,40 @@ func TestLoadSkips(t *testing.T) {
 	}
 	if m.Groups() != 1 {
 		t.Errorf("%d groups", m.Groups())
+	}
+}
+
+// What no coordinator has written may still be in a log. What is taken from it can be written again.
+func TestLoadOddGroups(t *testing.T) {
+	g := testGroup()
+	g.leader = "a-1"
+	good := g.record().Value
+	leader := bytes.Index(good, []byte("a-1")) - 2
+	stranger := slices.Concat(good[:leader], []byte{0, 1, 'x'}, good[leader+5:])
+	nobody := slices.Concat(good[:leader], []byte{0, 0}, good[leader+5:])
+	for name, value := range map[string][]byte{"a leader that is no member": stranger, "an empty leader": nobody} {
+		m, other := New(DefaultConfig()), New(DefaultConfig())
+		if err := m.Load(groupKey("g"), value); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for r := range m.Snapshot {
+			if err := other.Load(r.Key, r.Value); err != nil {
+				t.Errorf("%s: what was loaded is written as %v", name, err)
+			}
+		}
+		if got := other.groups["g"]; got == nil || got.leader != "a-1" || len(got.members) != 2 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	long := []byte{0, 4} // flexible, where strings have no bound of their own
+	long = binary.AppendUvarint(long, maxString+2)
+	long = append(long, make([]byte, maxString+1)...)
+	if err := New(DefaultConfig()).Load(groupKey("g"), append(long, make([]byte, 40)...)); !errors.Is(err, ErrCorruptRecord) {
+		t.Errorf("a string that can't be written back: %v", err)
+	}
+	unnamed := bytes.Replace(good, []byte("\x00\x03a-1\xff\xff"), []byte("\x00\x00\xff\xff"), 1)
+	if err := New(DefaultConfig()).Load(groupKey("g"), unnamed); !errors.Is(err, ErrCorruptRecord) {
+		t.Errorf("a member without an id: %v", err)
 	}
 }
 
