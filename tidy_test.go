@@ -42,7 +42,7 @@ var imports = map[string][]string{
 	"broker/replica":      {},
 	"broker": {"slab", "jobs", "protocol", "protocol/record", "metadata", "config", "broker/plog",
 		"broker/group", "broker/replica"},
-	"broker/link": {"broker", "broker/replica", "metadata", "protocol", "protocol/kafka"},
+	"broker/link":       {"broker", "broker/replica", "metadata", "protocol", "protocol/kafka"},
 	"broker/brokertest": {"broker", "slab", "jobs", "metadata", "metadata/central", "metadata/memory", "config"},
 	"broker/api": {"broker", "slab", "jobs", "protocol", "protocol/kafka", "protocol/record", "metadata", "config",
 		"broker/group", "broker/plog", "metadata/controller"},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"millrace/jobs"
+	"millrace/metadata"
 	"millrace/protocol"
 )
 
@@ -12,11 +13,14 @@ import (
 type FetchPart struct {
 	Partition   *Partition // nil: Err says why there is none, and the part is passed over
 	LeaderEpoch int32      // the client's; -1: not told
+	LastEpoch   int32      // of a follower: the epoch of its record before Offset; -1: it has none
 	Offset      int64
 	BytesMax    int
 
 	Err              error
 	HighWatermark    int64 // -1 beside an error
+	DivergingEpoch   int32 // for a follower: cut the log where this epoch ends, at DivergingEnd; -1: it need not
+	DivergingEnd     int64
 	LastStableOffset int64
 	LogStartOffset   int64
 	ViewFrom, ViewTo int // this part's records are Fetch.Views[ViewFrom:ViewTo]
@@ -30,9 +34,10 @@ type FetchPart struct {
 // are the caller's. The struct can be used again afterwards.
 type Fetch struct {
 	jobs.Link
-	Parts    []FetchPart // not to be reallocated before Done: waiting partitions point into it
-	Set      *FetchSet   // if not nil, its parts are read instead of Parts
-	All      bool        // of a Set: read every part that has news, even if there is no room left for records
+	Parts    []FetchPart     // not to be reallocated before Done: waiting partitions point into it
+	Set      *FetchSet       // if not nil, its parts are read instead of Parts
+	All      bool            // of a Set: read every part that has news, even if there is no room left for records
+	From     metadata.Member // the follower that fetches; zero: a consumer
 	MaxWait  time.Duration
 	BytesMin int
 	BytesMax int
