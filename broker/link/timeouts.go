@@ -1,0 +1,20 @@
+package link
+
+import "time"
+
+// Every time that this package waits for, and for how long.
+const (
+	dialTimeout  = 3 * time.Second
+	greetTimeout = 3 * time.Second // for the answer that shows a broker behind a connection
+
+	// A connection that lives less than redialSteady is one that doesn't work: the pauses before the next attempts go on
+	// doubling, from none over redialPauseMin to redialPauseMax.
+	redialSteady   = 10 * time.Second
+	redialPauseMin = 50 * time.Millisecond
+	redialPauseMax = 3 * time.Second
+
+	// A peer whose machine is gone is noticed by the kernel's probes, in the time of one lease or two.
+	keepAliveIdle     = 10 * time.Second
+	keepAliveInterval = 3 * time.Second
+	keepAliveCount    = 3
+)
