@@ -46,6 +46,13 @@ type Config struct {
 	FetchSessionSlots    int32
 	MaxRequestPartitions int32
 
+	// Replication.
+	ReplicaLagTimeMaxMs          int64
+	ReplicaFetchWaitMaxMs        int32
+	ReplicaFetchMaxBytes         int32 // of a partition
+	ReplicaFetchResponseMaxBytes int32
+	ReplicaFetchBackoffMs        int32
+
 	// Logs and producers.
 	LogRetentionCheckIntervalMs int64
 	ProducerIDExpirationMs      int32

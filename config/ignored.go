@@ -35,9 +35,10 @@ var ignoredGroups = []group{
 	{reason: "batches are stored as they come", names: `
 		log.message.format.version log.message.downconversion.enable log.message.timestamp.difference.max.ms
 		log.cleaner.enable log.cleaner.threads log.cleaner.io.* log.cleaner.dedupe.buffer.size log.cleaner.backoff.ms`},
-	{reason: "there is no replication yet", names: `
-		num.replica.fetchers replica.fetch.* replica.selector.class leader.imbalance.* leader.replication.throttled.*
-		follower.replication.throttled.* replication.quota.*`},
+	{reason: "a fetch of a follower is answered as soon as there is something", names: `
+		num.replica.fetchers replica.fetch.min.bytes`},
+	{reason: "followers serve no consumers, and are not throttled by topic", names: `
+		replica.selector.class leader.imbalance.* leader.replication.throttled.* follower.replication.throttled.* replication.quota.*`},
 	{reason: "there are no transactions yet", names: `
 		transaction.* transactional.*`},
 	{reason: "there are no quotas yet", names: `

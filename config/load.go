@@ -124,9 +124,6 @@ func (l *loader) warn(text string, args ...any) {
 // advise warns of settings that are good each for itself and will hurt together.
 func (l *loader) advise() {
 	c := l.config
-	if c.DefaultReplicationFactor > 1 {
-		l.warn("default.replication.factor=%d: there is no replication yet, topics that are created without a replication factor will be refused", c.DefaultReplicationFactor)
-	}
 	if c.TopicDefaults.MaxMessageBytes > c.SocketRequestMaxBytes {
 		l.warn("message.max.bytes=%d: a request of that size is refused, socket.request.max.bytes is %d", c.TopicDefaults.MaxMessageBytes, c.SocketRequestMaxBytes)
 	}

@@ -161,7 +161,6 @@ message.max.bytes=209715200
 			`FILE:5: there is no config "totally.different"`,
 			`FILE:8: num.partitions stands in line 7 already; this one counts`,
 			`FILE:9: ssl.keystore.password is ignored: there is neither TLS nor authentication nor authorisation yet`,
-			`default.replication.factor=3: there is no replication yet, topics that are created without a replication factor will be refused`,
 			`message.max.bytes=209715200: a request of that size is refused, socket.request.max.bytes is 104857600`,
 			`control.listener=0.0.0.0:9090: anyone who reaches this machine can command the server, there is no authentication`,
 		},

@@ -10,6 +10,7 @@ type following struct {
 	phase      phase
 	position   Position // while fetching
 	resumeMs   int64    // while paused
+	failures   int      // in a row, up to where the pauses are of full length
 	copyFrom   int64    // while copying: the leader's log start when it sent us to copy
 	appending  bool     // an EffectAppend has not been answered
 	leaderHigh int64    // the leader's high watermark as of the answer that is being appended
@@ -54,9 +55,22 @@ func (m *Machine) stopFetch() {
 func (m *Machine) pause() {
 	m.stopFetch()
 	m.follow.phase = paused
-	m.follow.resumeMs = m.nowMs + m.config.FetchBackoffMs
+	m.follow.resumeMs = m.nowMs + m.backoff()
 	m.arm(m.follow.resumeMs)
 }
+
+// backoff is how long the next pause is.
+func (m *Machine) backoff() int64 {
+	most, first := m.config.FetchBackoffMs, m.config.FetchBackoffFirstMs
+	if first <= 0 || m.follow.failures >= backoffDoublings || first<<m.follow.failures >= most {
+		return most
+	}
+	m.follow.failures++
+	return first << (m.follow.failures - 1)
+}
+
+// backoffDoublings bounds the shift.
+const backoffDoublings = 20
 
 func (m *Machine) resumeDue() {
 	if m.follow.phase != paused {
@@ -88,9 +102,11 @@ func (m *Machine) fetchAnswer(e *FetchAnswer) {
 		case e.Records:
 			m.follow.appending = true
 			m.emit(Effect{Kind: EffectAppend, Offset: m.end})
+			return
 		case emptied:
 			m.startFetch()
 		}
+		m.follow.failures = 0
 	}
 }
 
@@ -115,6 +131,7 @@ func (m *Machine) replicated(e *Replicated) {
 		m.pause()
 		return
 	}
+	m.follow.failures = 0
 	m.startFetch()
 }
 

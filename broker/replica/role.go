@@ -107,6 +107,7 @@ func (m *Machine) becomeFollower(newEpoch bool) {
 		return
 	}
 	m.leaveLead()
+	m.follow.failures = 0
 	m.setRole(Follower)
 	switch {
 	case !ruleTruncateByEpoch && m.high < m.end:

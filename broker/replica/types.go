@@ -28,6 +28,9 @@ type Config struct {
 	AlterRetryMs int64
 	// FetchBackoffMs is replica.fetch.backoff.ms: the pause of a follower after an error.
 	FetchBackoffMs int64
+	// FetchBackoffFirstMs, if it is less, is the pause after the first error in a row; it doubles with each. After an election a
+	// follower often asks before its leader has heard of it. 0: FetchBackoffMs from the start.
+	FetchBackoffFirstMs int64
 	// OffsetCeilingStep is by how much the offset ceiling is raised; it is asked for when less than half of it is left.
 	// A large step costs nothing but a larger jump of the offsets after a declared loss.
 	OffsetCeilingStep int64
