@@ -113,7 +113,8 @@ var servedKeys = []kmsg.Key{
 	kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.JoinGroup,
 	kmsg.Heartbeat, kmsg.LeaveGroup, kmsg.SyncGroup, kmsg.DescribeGroups, kmsg.ListGroups, kmsg.ApiVersions, kmsg.CreateTopics,
 	kmsg.DeleteTopics, kmsg.DeleteRecords, kmsg.InitProducerID, kmsg.DescribeConfigs, kmsg.CreatePartitions, kmsg.DeleteGroups,
-	kmsg.DescribeCluster,
+	kmsg.DescribeCluster, kmsg.ElectLeaders, kmsg.AlterPartitionAssignments, kmsg.ListPartitionReassignments, kmsg.DescribeQuorum,
+	kmsg.UnregisterBroker,
 }
 
 // A26: a null client id crashed one broker and was refused by another; any client id is fine for any API, and none may break a log line.

@@ -102,6 +102,44 @@ func (img *Image) LeaderOf(p *Partition) int32 {
 	return NoBroker
 }
 
+// LiveISR is the ISR of p without the entries that don't count as of this image: of
+// brokers that are fenced, or have registered again. The slice may be shared: nobody
+// writes to it.
+func (img *Image) LiveISR(p *Partition) []int32 {
+	for i := range p.ISR {
+		if !img.liveEntry(p, i) {
+			return img.liveISR(p, i)
+		}
+	}
+	return p.ISR
+}
+
+// liveISR is LiveISR where the first entry that doesn't count is known.
+func (img *Image) liveISR(p *Partition, first int) []int32 {
+	live := append([]int32{}, p.ISR[:first]...)
+	for i := first + 1; i < len(p.ISR); i++ {
+		if img.liveEntry(p, i) {
+			live = append(live, p.ISR[i])
+		}
+	}
+	return live
+}
+
+func (img *Image) liveEntry(p *Partition, i int) bool {
+	return img.Live(Member{p.ISR[i], p.ISRIncarnations[i]})
+}
+
+// Offline lists the replicas of p whose brokers are fenced or not registered; nil
+// for none.
+func (img *Image) Offline(p *Partition) (ids []int32) {
+	for _, id := range p.Replicas {
+		if b := img.Broker(id); b == nil || b.Fenced {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Alive returns the life in which a broker is heard of; 0: it isn't.
 func (img *Image) Alive(id int32) (incarnation uint64) {
 	if i, ok := img.findAlive(id); ok {

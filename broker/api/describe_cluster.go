@@ -24,8 +24,11 @@ func (c *call) describeCluster(req *kmsg.DescribeClusterRequest) {
 	}
 	resp.ClusterID, resp.ControllerID = image.ClusterID(), image.ControllerID()
 	for _, b := range image.Brokers() {
+		if b.Fenced && !req.IncludeFencedBrokers {
+			continue
+		}
 		rb := kmsg.NewDescribeClusterResponseBroker()
-		rb.NodeID = b.ID
+		rb.NodeID, rb.IsFenced = b.ID, b.Fenced
 		rb.Host, rb.Port = c.endpoint(b)
 		if b.Rack != "" {
 			rb.Rack = &b.Rack

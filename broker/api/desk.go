@@ -19,7 +19,7 @@ import (
 // Deps is what a desk works with.
 type Deps struct {
 	Broker  *broker.Broker
-	Cluster broker.Cluster
+	Cluster Cluster
 	Config  *config.Config
 	Log     *zap.Logger
 }
@@ -171,4 +171,10 @@ var handlers = map[int16]handler{
 	kmsg.DescribeConfigs.Int16():  on((*call).describeConfigs),
 	kmsg.CreatePartitions.Int16(): on((*call).createPartitions),
 	kmsg.DescribeCluster.Int16():  on((*call).describeCluster),
+
+	kmsg.ElectLeaders.Int16():               on((*call).electLeaders),
+	kmsg.AlterPartitionAssignments.Int16():  on((*call).alterPartitionReassignments),
+	kmsg.ListPartitionReassignments.Int16(): on((*call).listPartitionReassignments),
+	kmsg.DescribeQuorum.Int16():             on((*call).describeQuorum),
+	kmsg.UnregisterBroker.Int16():           on((*call).unregisterBroker),
 }

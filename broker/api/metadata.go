@@ -59,6 +59,9 @@ func (c *call) describeTopics(
 ) *kmsg.MetadataResponse {
 	resp := req.ResponseKind().(*kmsg.MetadataResponse)
 	for _, b := range image.Brokers() {
+		if b.Fenced {
+			continue // clients would wait for it in vain
+		}
 		rb := kmsg.NewMetadataResponseBroker()
 		rb.NodeID = b.ID
 		rb.Host, rb.Port = c.endpoint(b)
@@ -131,14 +134,9 @@ func topicMetadata(image *metadata.Image, t *metadata.Topic, operations bool) km
 	for i := range t.Partitions {
 		p, rp := &t.Partitions[i], &rt.Partitions[i]
 		rp.Default()
-		rp.Partition, rp.Leader, rp.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
-		rp.Replicas, rp.ISR = p.Replicas, p.ISR
-		for _, r := range p.Replicas {
-			if image.Broker(r) == nil {
-				rp.OfflineReplicas = append(rp.OfflineReplicas, r)
-			}
-		}
-		if p.Leader < 0 {
+		rp.Partition, rp.Leader, rp.LeaderEpoch = int32(i), image.LeaderOf(p), p.LeaderEpoch
+		rp.Replicas, rp.ISR, rp.OfflineReplicas = p.Replicas, image.LiveISR(p), image.Offline(p)
+		if rp.Leader == metadata.NoBroker {
 			rp.ErrorCode = int16(protocol.LeaderNotAvailable)
 		}
 	}

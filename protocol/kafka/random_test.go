@@ -38,8 +38,8 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetBool(f.IntN(2) == 0)
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(f.number(v.Type().Bits()))
-	case reflect.Uint8:
-		v.SetUint(uint64(f.IntN(256)))
+	case reflect.Uint8, reflect.Uint16:
+		v.SetUint(f.Uint64() >> (64 - v.Type().Bits()))
 	case reflect.String:
 		v.SetString(f.text())
 	case reflect.Array:

@@ -44,7 +44,12 @@ var table = []API{
 	api(kmsg.DescribeConfigs, "DescribeConfigs", 1, 4, 4),
 	api(kmsg.CreatePartitions, "CreatePartitions", 0, 3, 2),
 	api(kmsg.DeleteGroups, "DeleteGroups", 0, 3, 2),
+	api(kmsg.ElectLeaders, "ElectLeaders", 0, 2, 2),
+	api(kmsg.AlterPartitionAssignments, "AlterPartitionReassignments", 0, 1, 0),
+	api(kmsg.ListPartitionReassignments, "ListPartitionReassignments", 0, 0, 0),
+	api(kmsg.DescribeQuorum, "DescribeQuorum", 0, 2, 0),
 	api(kmsg.DescribeCluster, "DescribeCluster", 0, 2, 0),
+	api(kmsg.UnregisterBroker, "UnregisterBroker", 0, 0, 0),
 }
 
 // The keys that the code here names. kmsg has a constant for each.
