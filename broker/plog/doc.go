@@ -14,20 +14,23 @@
 // and at a quarter of retention.bytes; none of these below 4 KiB.
 //
 // Ownership: a Log belongs to one worker; nothing in it is safe for concurrent
-// use. Append copies the batch. Read hands out views that hold a reference on
-// their slab each; whoever gets them must release them, and may do so anywhere,
-// also after the log has dropped the slab or was closed: what a slab holds is
-// not changed while someone holds it. Batches from Batches and records from
-// Records are valid until the log is touched next.
+// use. A leader's log grows by Append, a follower's by AppendReplicated, which
+// copy the batches, and Truncate cuts it where it differs from its leader's. Read
+// hands out views that hold a reference on their slab each; whoever gets them must
+// release them, and may do so anywhere, also after the log has dropped the slab or
+// was closed: what a slab holds is not changed while someone holds it, so a new
+// slab is begun after Truncate. Batches from Batches and records from Records are
+// valid until the log is touched next.
 //
 // Invariants:
 //   - StartOffset ≤ EndOffset; the log holds every batch with an offset in
 //     between, and nothing with an offset at or above EndOffset.
+//   - Leader epochs rise with the offsets, and begin at StartOffset or above.
 //   - A refused Append has changed nothing, least of all the batch handed in.
 //   - Stored batches carry their offsets, the leader's epoch, and a
 //     max_timestamp and CRC that are right, as far as record.Batch.Check sees.
 //   - The index narrows a look-up and never decides it: the answer is always
 //     read from a batch header, or from the records where it is about a record.
-//   - Append, Read, Retain and time look-ups in uncompressed batches allocate
-//     nothing in steady state.
+//   - Append, AppendReplicated, Read, Retain and time look-ups in uncompressed
+//     batches allocate nothing in steady state.
 package plog

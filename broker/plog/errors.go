@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"millrace/protocol/record"
 	"millrace/slab"
 )
 
@@ -25,6 +26,15 @@ var (
 	// ErrStorage: no memory for the batch now. Retriable; wraps the pool's
 	// error.
 	ErrStorage = errors.New("log storage")
+)
+
+// What AppendReplicated refuses; fixed values, since a follower asks again and
+// again.
+var (
+	errCRC       = fmt.Errorf("%w: checksum does not match", record.ErrCorrupt)
+	errCutOff    = fmt.Errorf("%w: bytes end before the batch does", record.ErrCorrupt)
+	errNotNext   = fmt.Errorf("%w: not the batch that follows the end of the log", record.ErrCorrupt)
+	errEpochFell = fmt.Errorf("%w: leader epoch below that of the batch before", record.ErrCorrupt)
 )
 
 // errFull is made once, since a full pool refuses many.

@@ -16,7 +16,7 @@ type Log struct {
 	end      int64
 	bytes    int64 // of all batches
 	memory   int64 // of all slabs
-	lastMs   int64 // max_timestamp of the last batch
+	lastMs   int64 // max_timestamp of the last batch, −1: there was none
 	epochs   epochs
 }
 
@@ -27,6 +27,19 @@ func New(pool *slab.Pool, c Config, startOffset int64) *Log {
 		panic("plog: New with a negative start offset")
 	}
 	return &Log{pool: pool, config: c, start: startOffset, end: startOffset, lastMs: record.NoTimestamp}
+}
+
+// NewAt makes a log like New whose records begin in an epoch that is known, as
+// they do in the log of a leader whose start was moved. epochs are those of the
+// leader (see Epochs); those that begin above startOffset come with their records.
+func NewAt(pool *slab.Pool, c Config, startOffset int64, epochs []EpochStart) *Log {
+	l := New(pool, c, startOffset)
+	for _, e := range epochs {
+		if e.Offset <= startOffset && e.Epoch > l.LastEpoch() {
+			l.epochs = append(l.epochs[:0], EpochStart{e.Epoch, startOffset})
+		}
+	}
+	return l
 }
 
 // SetConfig changes the configuration, from the next call on.
@@ -51,8 +64,8 @@ func (l *Log) MemoryBytes() int64 { return l.memory }
 // SegmentCount is the number of segments held.
 func (l *Log) SegmentCount() int { return len(l.segments.live()) }
 
-// LastTimestamp is the largest timestamp of the last batch appended, in ms; −1
-// if there was none.
+// LastTimestamp is the largest timestamp of the last batch, in ms, also when
+// retention has dropped it; −1 if there was none.
 func (l *Log) LastTimestamp() int64 { return l.lastMs }
 
 // Appended says where a batch went.
@@ -86,22 +99,26 @@ func (l *Log) Append(b record.Batch, leaderEpoch int32, nowMs int64) (Appended, 
 		return Appended{}, err
 	}
 	l.epochs.assign(leaderEpoch, l.end)
-	stored := record.Batch(s.mem[s.used : s.used+len(b)])
-	slab.Copy(stored, b)
+	stored := s.copy(b)
 	stored.SetBaseOffset(l.end)
 	stored.SetPartitionLeaderEpoch(leaderEpoch)
 	appendTime := l.config.TimestampType == LogAppendTime
 	stored.SetMaxTimestamp(maxMs, appendTime)
-	s.add(stored, nowMs)
 
 	a := Appended{BaseOffset: l.end, LastOffset: stored.LastOffset(), LogAppendTimeMs: -1}
 	if appendTime {
 		a.LogAppendTimeMs = nowMs
 	}
-	l.end = s.end
-	l.bytes += int64(len(b))
-	l.lastMs = maxMs
+	l.add(s, stored, nowMs)
 	return a, nil
+}
+
+// add takes note of the batch that was copied to the end of s.
+func (l *Log) add(s *segment, stored record.Batch, nowMs int64) {
+	s.add(stored, nowMs)
+	l.end = s.end
+	l.bytes += int64(len(stored))
+	l.lastMs = stored.MaxTimestamp()
 }
 
 // stamp checks a batch's timestamps and returns the max_timestamp that it is to
@@ -171,8 +188,7 @@ func (l *Log) active(size int, nowMs int64) (*segment, error) {
 		return nil, storageError(err)
 	}
 	s := segment{
-		slab: got, mem: got.Bytes(), base: l.end, end: l.end,
-		maxBeforeMs: math.MinInt64, firstMs: nowMs,
+		slab: got, mem: got.Bytes(), maxBeforeMs: math.MinInt64, firstMs: nowMs,
 	}
 	if last != nil {
 		s.maxBeforeMs = max(last.maxBeforeMs, last.maxMs)

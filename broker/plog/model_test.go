@@ -2,6 +2,7 @@ package plog
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -39,6 +40,30 @@ func (m *model) append(b record.Batch, timestamps []int64, epoch int32, nowMs in
 	}
 	m.batches = append(m.batches, modelBatch{stored, m.end, timestamps, epoch, nowMs})
 	m.end += int64(len(timestamps))
+}
+
+// replicate takes a batch as it is.
+func (m *model) replicate(b record.Batch, timestamps []int64, nowMs int64) {
+	m.batches = append(m.batches, modelBatch{b, b.BaseOffset(), timestamps, b.PartitionLeaderEpoch(), nowMs})
+	m.end = b.LastOffset() + 1
+}
+
+func (m *model) truncate(to int64) {
+	m.end = to
+	for i, b := range m.batches {
+		if b.end() > to {
+			m.batches = m.batches[:i]
+			return
+		}
+	}
+}
+
+// lastEnd is where the last batch ends; the log may end behind it.
+func (m *model) lastEnd() int64 {
+	if len(m.batches) == 0 {
+		return 0
+	}
+	return m.batches[len(m.batches)-1].end()
 }
 
 func (m *model) read(from int64, maxBytes int, upTo int64, atLeastOne bool) []byte {
@@ -172,16 +197,20 @@ func (w *walker) offset() int64 {
 	return w.model.start + w.rng.Int64N(w.model.end-w.model.start+1)
 }
 
-func (w *walker) append() {
+func (w *walker) batch() (b record.Batch, stamps []int64) {
 	codec := record.Codec(w.rng.IntN(5))
 	if w.rng.IntN(4) > 0 {
 		codec = record.None // the others are slow to build
 	}
-	stamps := make([]int64, 1+w.rng.IntN(8))
+	stamps = make([]int64, 1+w.rng.IntN(8))
 	for i := range stamps {
 		stamps[i] = w.nowMs - w.rng.Int64N(1+w.rng.Int64N(20_000))
 	}
-	b := sized(codec, w.rng.IntN(1<<w.rng.IntN(14)), stamps...)
+	return sized(codec, w.rng.IntN(1<<w.rng.IntN(14)), stamps...), stamps
+}
+
+func (w *walker) append() {
+	b, stamps := w.batch()
 	a, err := w.log.Append(b, w.epoch, w.nowMs)
 	if err != nil {
 		w.t.Fatal(err)
@@ -190,6 +219,79 @@ func (w *walker) append() {
 		w.t.Fatalf("appended at %d–%d, want %d and %d records", a.BaseOffset, a.LastOffset, w.model.end, len(stamps))
 	}
 	w.model.append(b, stamps, w.epoch, w.nowMs)
+}
+
+// replicate appends what a leader might send, with an end that is damaged at
+// times.
+func (w *walker) replicate() {
+	var sent []byte
+	for range 1 + w.rng.IntN(3) {
+		if w.rng.IntN(8) == 0 {
+			w.epoch++
+		}
+		b, stamps := w.batch()
+		b = bytes.Clone(b)
+		b.SetBaseOffset(w.model.end)
+		if w.model.start == w.model.end {
+			b.SetBaseOffset(max(0, w.model.end-w.rng.Int64N(int64(len(stamps)))))
+		}
+		b.SetPartitionLeaderEpoch(w.epoch)
+		sent = append(sent, b...)
+		w.model.replicate(b, stamps, w.nowMs)
+	}
+	bad := w.rng.IntN(4) == 0
+	if bad {
+		b, _ := w.batch()
+		b.SetBaseOffset(w.model.end + 1)
+		sent = append(sent, b...)
+	}
+	if err := w.log.AppendReplicated(sent, w.nowMs); bad != errors.Is(err, record.ErrCorrupt) || !bad && err != nil {
+		w.t.Fatalf("AppendReplicated, bad %v: %v", bad, err)
+	}
+}
+
+// truncate cuts little, most of the time, and at a batch.
+func (w *walker) truncate() {
+	n := len(w.model.batches)
+	if n == 0 {
+		return
+	}
+	to := w.model.batches[w.rng.IntN(n)].base
+	switch w.rng.IntN(8) {
+	case 0:
+	case 1:
+		to = w.offset()
+	default:
+		to = w.model.batches[n-1-w.rng.IntN(min(n, 30))].base
+	}
+	to = max(to, w.model.start)
+	ends := segmentEnds(w.log)
+	w.log.Truncate(to)
+	w.model.truncate(to)
+	for i := range ends { // where those that are left end now
+		ends[i] = min(ends[i], w.model.lastEnd())
+	}
+	w.model.forget(ends)
+	if s := w.log.segments.last(); s != nil { // its time of the last append stays
+		w.model.batches[len(w.model.batches)-1].nowMs = s.lastMs
+	}
+}
+
+// epochs compares the epoch cache with the batches.
+func (w *walker) epochs() {
+	for _, b := range w.model.batches {
+		if got := w.log.EpochAt(b.end() - 1); b.end() > w.model.start && got != b.epoch {
+			w.t.Fatalf("EpochAt(%d) = %d, want %d", b.end()-1, got, b.epoch)
+		}
+		if _, end := w.log.EpochEnd(b.epoch); end < b.end() {
+			w.t.Fatalf("epoch %d ends at %d, and has a batch that ends at %d", b.epoch, end, b.end())
+		}
+	}
+	for _, e := range w.log.Epochs() {
+		if e.Offset < w.model.start || e.Offset > w.model.end {
+			w.t.Fatalf("epoch %d begins at %d, of [%d, %d)", e.Epoch, e.Offset, w.model.start, w.model.end)
+		}
+	}
 }
 
 func (w *walker) read() {
@@ -290,6 +392,13 @@ func (w *walker) step() {
 		w.configure()
 	case 36:
 		w.epoch++
+		w.log.BeginEpoch(w.epoch)
+	case 37, 38, 39, 40:
+		w.replicate()
+	case 41, 42:
+		w.truncate()
+	case 43:
+		w.epochs()
 	}
 	if w.log.StartOffset() != w.model.start || w.log.EndOffset() != w.model.end || w.log.SizeBytes() != w.model.sizeBytes() {
 		w.t.Fatalf("the log is [%d, %d) with %d bytes, want [%d, %d) with %d", w.log.StartOffset(), w.log.EndOffset(),
@@ -302,11 +411,15 @@ func TestAgainstModel(t *testing.T) {
 	for range 8 {
 		w := walker{t: t, rng: rng, nowMs: testMs}
 		start := rng.Int64N(1000)
-		w.log = New(newPool(t, 1<<30), DefaultConfig(), start)
+		pool := newPool(t, 1<<30)
+		w.log = New(pool, DefaultConfig(), start)
 		w.model = model{start: start, end: start, config: DefaultConfig()}
 		w.configure()
 		for range 1500 {
 			w.step()
+		}
+		if got, want := w.log.MemoryBytes(), pool.Stats().UsedTotal(); len(w.views) == 0 && got != want {
+			t.Errorf("the log holds %d bytes of slabs, the pool says %d", got, want)
 		}
 		w.log.Close()
 		w.letGo()

@@ -60,11 +60,15 @@ func (l *Log) advance(start int64) {
 
 // drop releases the first n segments.
 func (l *Log) drop(n int) {
-	segments := l.segments.live()[:n]
+	l.release(l.segments.live()[:n])
+	l.segments.drop(n)
+}
+
+// release gives the slabs of segments back that are about to be taken out.
+func (l *Log) release(segments []segment) {
 	for i := range segments {
 		l.bytes -= int64(segments[i].used)
 		l.memory -= int64(len(segments[i].mem))
 		segments[i].slab.Release()
 	}
-	l.segments.drop(n)
 }

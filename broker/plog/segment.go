@@ -2,6 +2,7 @@ package plog
 
 import (
 	"encoding/binary"
+	"math"
 	"sort"
 
 	"millrace/protocol/record"
@@ -14,7 +15,7 @@ type segment struct {
 	slab *slab.Slab
 	mem  []byte // the slab's bytes
 
-	base, end int64 // offsets: base ≤ o < end
+	base, end int64 // offsets: base ≤ o < end; the log may start in between
 	used      int   // bytes of batches
 	lastAt    int   // position of the last batch
 	entries   int   // of the index
@@ -25,6 +26,8 @@ type segment struct {
 	maxBeforeMs int64 // none of the segments before this one has a larger maxMs
 
 	firstMs, lastMs int64 // broker's time of the first and the last append
+
+	sealed bool // nothing more is written to mem
 }
 
 // The index is sparse: one entry per indexInterval bytes of batches. An entry
@@ -62,7 +65,7 @@ func (s *segment) narrow(before func(i int) bool) int {
 
 // room tells whether a batch of n bytes fits.
 func (s *segment) room(n, limit int) bool {
-	return s.used+n <= len(s.mem)-s.entries*entryBytes && (s.used+n <= limit || s.used == 0)
+	return !s.sealed && s.used+n <= len(s.mem)-s.entries*entryBytes && (s.used+n <= limit || s.used == 0)
 }
 
 // batch returns the batch at a position.
@@ -74,9 +77,19 @@ func (s *segment) batch(at int) record.Batch {
 	return b
 }
 
+// copy puts b behind the last batch, for which there must be room.
+func (s *segment) copy(b record.Batch) (stored record.Batch) {
+	stored = record.Batch(s.mem[s.used : s.used+len(b)])
+	slab.Copy(stored, b)
+	return stored
+}
+
 // add takes note of the batch that was put at s.used.
 func (s *segment) add(b record.Batch, nowMs int64) {
 	at := s.used
+	if at == 0 {
+		s.base = b.BaseOffset()
+	}
 	if at-s.indexedAt >= indexInterval && at+len(b) <= len(s.mem)-(s.entries+1)*entryBytes {
 		e := s.entry(s.entries)
 		le.PutUint64(e, uint64(b.BaseOffset()))
@@ -132,6 +145,29 @@ func (s *segment) cut(from, limit int) int {
 	}
 }
 
+// truncate cuts off the batches from at on, which is a batch's boundary and not
+// the front. Views may still show them, so nothing is written there again.
+func (s *segment) truncate(at int) {
+	if at == s.used {
+		return
+	}
+	s.sealed = true
+	s.used = at
+	for s.entries > 0 && s.entryAt(s.entries-1) >= at {
+		s.entries--
+	}
+	s.maxMs = math.MinInt64
+	for i := 0; i < at; {
+		b := s.batch(i)
+		if ms := b.MaxTimestamp(); ms > s.maxMs {
+			s.maxMs, s.maxAt = ms, i
+		}
+		s.lastAt = i
+		i += len(b)
+	}
+	s.end = s.batch(s.lastAt).LastOffset() + 1
+}
+
 // largestMs is the time that retention goes by: batches without any timestamp
 // are as old as the segment's last append.
 func (s *segment) largestMs() int64 {
@@ -175,6 +211,15 @@ func (r *row) drop(n int) {
 	clear(r.all[r.head : r.head+n])
 	r.head += n
 	if r.head == len(r.all) {
+		r.all, r.head = r.all[:0], 0
+	}
+}
+
+// truncate leaves the first n segments.
+func (r *row) truncate(n int) {
+	clear(r.all[r.head+n:])
+	r.all = r.all[:r.head+n]
+	if n == 0 {
 		r.all, r.head = r.all[:0], 0
 	}
 }
