@@ -7,6 +7,7 @@
 //   - header.go: ParseHeader, what stands before every request's body.
 //   - produce.go, produce_response.go: Produce, read in place and answered without a structure in between.
 //   - fetch.go, fetch_response.go: Fetch, decoded into structures that are used again, answered with views of the log.
+//   - fetch_ask.go, fetch_answer.go: the other side of a Fetch, as a follower's broker asks and reads it.
 //   - codec.go: every other API, by the structures of kmsg, behind a guard (shape.go, walk.go) against hostile sizes.
 //   - frame.go, wire.go: what all answers share, and the primitive types.
 //

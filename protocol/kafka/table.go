@@ -19,6 +19,8 @@ type API struct {
 	// AdvertisedMin is the lowest version that ApiVersions names. It is Min, but for Produce: librdkafka before 2.8
 	// takes a minimum above 0 to mean that gzip, snappy and lz4 are unknown, and then sends uncompressed (KAFKA-18659).
 	AdvertisedMin int16
+	// Internal is what brokers ask of each other: ApiVersions doesn't name it.
+	Internal bool
 }
 
 // table is sorted by key. To serve one more API is to add its line here and its handler in broker/api.
@@ -48,15 +50,17 @@ var table = []API{
 	api(kmsg.AlterPartitionAssignments, "AlterPartitionReassignments", 0, 1, 0),
 	api(kmsg.ListPartitionReassignments, "ListPartitionReassignments", 0, 0, 0),
 	api(kmsg.DescribeQuorum, "DescribeQuorum", 0, 2, 0),
+	api(kmsg.FetchSnapshot, "FetchSnapshot", 1, 1, 0).internal(),
 	api(kmsg.DescribeCluster, "DescribeCluster", 0, 2, 0),
 	api(kmsg.UnregisterBroker, "UnregisterBroker", 0, 0, 0),
 }
 
 // The keys that the code here names. kmsg has a constant for each.
 const (
-	keyProduce     = int16(kmsg.Produce)
-	keyFetch       = int16(kmsg.Fetch)
-	keyApiVersions = int16(kmsg.ApiVersions)
+	keyProduce       = int16(kmsg.Produce)
+	keyFetch         = int16(kmsg.Fetch)
+	keyApiVersions   = int16(kmsg.ApiVersions)
+	keyFetchSnapshot = int16(kmsg.FetchSnapshot)
 )
 
 // keyMax bounds byKey, which finds a key's line without a search: every request asks for it.
@@ -76,6 +80,11 @@ func (a API) advertisedFrom(min int16) API {
 	return a
 }
 
+func (a API) internal() API {
+	a.Internal = true
+	return a
+}
+
 func index(apis []API) (at [keyMax + 1]*API) {
 	for i := range apis {
 		at[apis[i].Key] = &apis[i]
@@ -84,9 +93,14 @@ func index(apis []API) (at [keyMax + 1]*API) {
 }
 
 func advertise(apis []API) []kmsg.ApiVersionsResponseApiKey {
-	keys := make([]kmsg.ApiVersionsResponseApiKey, len(apis))
-	for i, a := range apis {
-		keys[i].ApiKey, keys[i].MinVersion, keys[i].MaxVersion = a.Key, a.AdvertisedMin, a.Max
+	keys := make([]kmsg.ApiVersionsResponseApiKey, 0, len(apis))
+	for _, a := range apis {
+		if a.Internal {
+			continue
+		}
+		key := kmsg.NewApiVersionsResponseApiKey()
+		key.ApiKey, key.MinVersion, key.MaxVersion = a.Key, a.AdvertisedMin, a.Max
+		keys = append(keys, key)
 	}
 	return keys
 }
@@ -121,7 +135,11 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| key | API | versions | advertised | flexible from |\n|---:|---|---|---|---:|\n")
 	for _, a := range table {
-		fmt.Fprintf(&b, "| %d | %s | %d–%d | %d–%d | %d |\n", a.Key, a.Name, a.Min, a.Max, a.AdvertisedMin, a.Max, a.Flexible)
+		advertised := "–"
+		if !a.Internal {
+			advertised = fmt.Sprintf("%d–%d", a.AdvertisedMin, a.Max)
+		}
+		fmt.Fprintf(&b, "| %d | %s | %d–%d | %s | %d |\n", a.Key, a.Name, a.Min, a.Max, advertised, a.Flexible)
 	}
 	return b.String()
 }
