@@ -26,7 +26,10 @@ func (h *kafkaHandler) Open(c *reactor.Conn) any {
 	return &kafkaSession{desk.Open(c.LocalAddr(), c.RemoteAddr()), desk}
 }
 
-func (h *kafkaHandler) Overlaps(_ any, frame []byte) bool { return api.Overlaps(frame) }
+func (h *kafkaHandler) Overlaps(session any, frame []byte) bool {
+	s, ok := session.(*kafkaSession)
+	return ok && s.desk.Overlaps(s.Session, frame)
+}
 
 func (h *kafkaHandler) Serve(r *reactor.Request) {
 	s := r.Session().(*kafkaSession)

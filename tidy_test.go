@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"broker/link":       {"broker", "broker/replica", "metadata", "protocol", "protocol/kafka"},
 	"broker/brokertest": {"broker", "slab", "jobs", "metadata", "metadata/central", "metadata/memory", "config"},
 	"broker/api": {"broker", "slab", "jobs", "protocol", "protocol/kafka", "protocol/record", "metadata", "config",
-		"broker/group", "broker/plog", "metadata/controller"},
+		"broker/group", "broker/plog", "broker/replica", "metadata/controller"},
 	"broker/console": {"broker", "protocol", "protocol/console", "protocol/record", "metadata", "config",
 		"broker/group", "broker/plog", "jobs"},
 	"reactor": {"slab", "jobs", "protocol"},

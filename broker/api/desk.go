@@ -54,6 +54,7 @@ type Session struct {
 	id       uint64     // no other session of the process has it
 	fetch    *fetchCall // kept for the next fetch: a connection has one at a time
 	sessions bool       // it has made fetch sessions
+	follows  bool       // fetch is a follower's
 }
 
 // Open begins a session. local is the address by which the client reached us: where no address is advertised, it is
@@ -76,8 +77,10 @@ func (d *Desk) Close(s *Session) {
 
 // Overlaps says whether a request may start while earlier ones of its connection are unanswered. Only produces may:
 // they are ordered by their partitions' workers, and their throughput depends on it. Everything else starts when its
-// predecessors are answered, as on Apache Kafka.
-func Overlaps(frame []byte) bool {
+// predecessors are answered, as on Apache Kafka. It is called on the connection's loop, for each frame that is complete;
+// a frame behind a follower's fetch makes that finish.
+func (d *Desk) Overlaps(s *Session, frame []byte) bool {
+	s.hurry()
 	return len(frame) >= 2 && frame[0] == 0 && frame[1] == byte(kmsg.Produce)
 }
 
@@ -176,5 +179,6 @@ var handlers = map[int16]handler{
 	kmsg.AlterPartitionAssignments.Int16():  on((*call).alterPartitionReassignments),
 	kmsg.ListPartitionReassignments.Int16(): on((*call).listPartitionReassignments),
 	kmsg.DescribeQuorum.Int16():             on((*call).describeQuorum),
+	kmsg.FetchSnapshot.Int16():              on((*call).fetchSnapshot),
 	kmsg.UnregisterBroker.Int16():           on((*call).unregisterBroker),
 }

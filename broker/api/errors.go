@@ -6,6 +6,7 @@ import (
 	"millrace/broker"
 	"millrace/broker/group"
 	"millrace/broker/plog"
+	"millrace/broker/replica"
 	"millrace/metadata"
 	"millrace/protocol"
 	"millrace/protocol/record"
@@ -34,6 +35,19 @@ var wire = []struct {
 	{broker.ErrInvalidProducerEpoch, protocol.InvalidProducerEpoch},
 	{broker.ErrPolicyViolation, protocol.PolicyViolation},
 	{broker.ErrClosing, protocol.NotLeaderOrFollower},
+
+	{replica.ErrNotLeader, protocol.NotLeaderOrFollower},
+	{replica.ErrFencedLeaderEpoch, protocol.FencedLeaderEpoch},
+	{replica.ErrUnknownLeaderEpoch, protocol.UnknownLeaderEpoch},
+	{replica.ErrNotReplica, protocol.UnknownLeaderEpoch},
+	{replica.ErrStaleIncarnation, protocol.StaleBrokerEpoch},
+	{replica.ErrOffsetOutOfRange, protocol.OffsetOutOfRange},
+	{replica.ErrNotEnoughReplicas, protocol.NotEnoughReplicas},
+	{replica.ErrNotEnoughReplicasAfterAppend, protocol.NotEnoughReplicasAfterAppend},
+	{replica.ErrRequestTimedOut, protocol.RequestTimedOut},
+	{replica.ErrOffsetNotAvailable, protocol.OffsetNotAvailable},
+	{replica.ErrOffsetCeiling, protocol.KafkaStorageError},
+	{replica.ErrIneligibleReplica, protocol.IneligibleReplica},
 
 	{errInvalidAcks, protocol.InvalidRequiredAcks},
 	{errInternalTopic, protocol.InvalidTopicException},

@@ -3,8 +3,6 @@ package api
 import (
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"millrace/broker"
 	"millrace/metadata"
 	"millrace/protocol"
@@ -13,7 +11,7 @@ import (
 
 // Fetch, key 1, versions 4–18 (KIP-98, KIP-227, KIP-320, KIP-392, KIP-516, KIP-951).
 //
-// Records go out as views of the slabs they lie in. Sessions are in fetch_session.go.
+// Records go out as views of the slabs they lie in. Sessions are in fetch_session.go, followers in fetch_follower.go.
 
 // fetchCall is the one fetch that a connection has at a time, kept by its session and used again.
 type fetchCall struct {
@@ -38,13 +36,19 @@ func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
 		return
 	}
 	c.slot, c.correlationID = slot, h.CorrelationID
+	c.op.From = followerOf(&c.request)
+	s.follows = c.follower()
 	if code := c.join(s); code != protocol.None {
 		c.replyFailed(code)
 		return
 	}
 	op := &c.op
 	op.MaxWait = time.Duration(c.request.MaxWaitMs) * time.Millisecond
-	op.BytesMax = int(max(0, min(c.request.MaxBytes, d.Config.FetchMaxBytes)))
+	bytesMax := d.Config.FetchMaxBytes
+	if s.follows {
+		bytesMax = followerBytesMax
+	}
+	op.BytesMax = int(max(0, min(c.request.MaxBytes, bytesMax)))
 	op.BytesMin = min(int(c.request.MinBytes), op.BytesMax)
 	op.Parts, op.Set = op.Parts[:0], nil
 	if c.session != nil {
@@ -83,7 +87,7 @@ func (c *fetchCall) join(s *Session) protocol.Code {
 	for i := range r.Topics {
 		size += len(r.Topics[i].Partitions)
 	}
-	session, evicted := cache.open(s, size, r.Version >= 13, now)
+	session, evicted := cache.open(s, size, r.Version >= 13, c.follower(), now)
 	evicted.drop()
 	if session != nil {
 		s.sessions = true
@@ -102,6 +106,7 @@ func (c *fetchCall) single() {
 			asked := &t.Partitions[j]
 			op.Parts = append(op.Parts, broker.FetchPart{
 				LeaderEpoch: asked.CurrentLeaderEpoch, Offset: asked.FetchOffset, BytesMax: int(asked.MaxBytes),
+				LastEpoch: asked.LastFetchedEpoch, DivergingEpoch: -1,
 			})
 			part := &op.Parts[len(op.Parts)-1]
 			if c.request.Version >= 13 {
@@ -153,12 +158,12 @@ func (c *fetchCall) answer() {
 
 func (c *fetchCall) partition(index int32, part *broker.FetchPart) {
 	if part.Err != nil {
-		c.response.Failed(index, protocol.Code(codeFor(kmsg.Fetch.Int16(), part.Err)), kafka.Leader{})
+		c.failed(index, part)
 		return
 	}
 	fetched := kafka.FetchedPartition{
 		Index: index, HighWatermark: part.HighWatermark, LastStableOffset: part.LastStableOffset,
-		LogStartOffset: part.LogStartOffset,
+		LogStartOffset: part.LogStartOffset, Diverging: c.diverging(part),
 	}
 	if c.request.IsolationLevel != 0 {
 		fetched.Aborted = []kafka.AbortedTransaction{}

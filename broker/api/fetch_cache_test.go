@@ -27,11 +27,11 @@ func TestFetchSessionCache(t *testing.T) {
 		c := &fetchSessions{slots: x.slots}
 		var there []*fetchSession
 		for i, size := range x.sizes {
-			s, _ := c.open(nil, size, false, start.Add(time.Duration(i)*time.Second))
+			s, _ := c.open(nil, size, false, false, start.Add(time.Duration(i)*time.Second))
 			s.busy, s.used = false, start.Add(time.Duration(x.usedAfter[i])*time.Second)
 			there = append(there, s)
 		}
-		s, evicted := c.open(nil, x.size, false, start.Add(time.Duration(x.after)*time.Second))
+		s, evicted := c.open(nil, x.size, false, false, start.Add(time.Duration(x.after)*time.Second))
 		if (s == nil) != (x.evicted == -1) {
 			t.Errorf("%s: made: %v", name, s != nil)
 		}
@@ -42,6 +42,45 @@ func TestFetchSessionCache(t *testing.T) {
 		}
 		if len(c.byID) > x.slots {
 			t.Errorf("%s: %d sessions", name, len(c.byID))
+		}
+	}
+}
+
+// A follower's session takes the place of a consumer's, however new that is, and keeps its own from all consumers.
+func TestFetchSessionCacheFollowers(t *testing.T) {
+	start := time.Unix(1_000_000, 0)
+	for name, x := range map[string]struct {
+		sizes    []int // of consumers' sessions if > 0, of followers' if < 0
+		size     int   // of the new one
+		follower bool
+		after    int // s, all are in use
+		evicted  int // −1: none
+	}{
+		"a follower for a new consumer":      {[]int{9, 5}, 1, true, 1, 1},
+		"a follower for the consumer":        {[]int{-1, 5}, 1, true, 1, 1},
+		"an old one among followers":         {[]int{-1, 500}, 9, true, 200, 1},
+		"no follower for a young follower":   {[]int{-1, -2}, 9, true, 1, -1},
+		"a follower for an old smaller one":  {[]int{-3, -2}, 9, true, 200, 1},
+		"no consumer for an old follower":    {[]int{-1, -1}, 900, false, 200, -1},
+		"a consumer for an old consumer":     {[]int{-1, 2}, 3, false, 200, 1},
+		"no consumer for an as large others": {[]int{-1, 3}, 3, false, 200, -1},
+	} {
+		c := &fetchSessions{slots: len(x.sizes)}
+		var there []*fetchSession
+		now := start.Add(time.Duration(x.after) * time.Second)
+		for _, size := range x.sizes {
+			s, _ := c.open(nil, max(size, -size), true, size < 0, start)
+			s.busy, s.used = false, now
+			there = append(there, s)
+		}
+		for _, again := range []bool{false, true} { // the second time is after a search that found nothing
+			if again && x.evicted >= 0 {
+				continue
+			}
+			made, evicted := c.open(nil, x.size, true, x.follower, now)
+			if (made == nil) != (x.evicted < 0) || evicted != nil && (x.evicted < 0 || evicted != there[x.evicted]) {
+				t.Errorf("%s: made: %v, evicted: %+v", name, made != nil, evicted)
+			}
 		}
 	}
 }

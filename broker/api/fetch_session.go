@@ -23,7 +23,8 @@ type fetchSession struct {
 	// Guarded by the cache's mutex.
 	id, epoch int32
 	owner     *Session
-	size      int // partitions, as of its last use
+	follower  bool // it was made by one, and so is worth more than any consumer's
+	size      int  // partitions, as of its last use
 	made      time.Time
 	used      time.Time
 	busy      bool // a fetch is under way
@@ -42,7 +43,8 @@ const fetchSessionEvictionAge = 2 * time.Minute
 
 // fetchSessions is the broker's cache of sessions, with Apache Kafka's rules: a new session takes a free slot, or the
 // place of the one that was unused for longest if that is two minutes, or else that of a smaller one which is more than
-// two minutes old. Otherwise it isn't made, and the client names all its partitions in each fetch.
+// two minutes old. Otherwise it isn't made, and the client names all its partitions in each fetch. A follower's session
+// takes the place of any consumer's, and gives its own only to another follower's.
 //
 // Unlike there, sessions end with the connection that made them. No client known takes a session to another connection,
 // and what ten thousand partitions take, a thousand times, isn't to be kept for the dead.
@@ -59,17 +61,17 @@ type fetchSessions struct {
 }
 
 // open makes a session of this many partitions, busy, or returns nil. evicted is to be dropped by the caller.
-func (c *fetchSessions) open(owner *Session, size int, byID bool, now time.Time) (s, evicted *fetchSession) {
+func (c *fetchSessions) open(owner *Session, size int, byID, follower bool, now time.Time) (s, evicted *fetchSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.byID) >= c.slots {
-		if evicted = c.evictable(size, now); evicted == nil {
+		if evicted = c.evictable(size, follower, now); evicted == nil {
 			return nil, nil
 		}
 		evicted = c.take(evicted)
 	}
-	s = &fetchSession{parts: make(map[fetchKey]*broker.SetPart, size), epoch: 1, owner: owner, size: size, made: now,
-		used: now, busy: true}
+	s = &fetchSession{parts: make(map[fetchKey]*broker.SetPart, size), epoch: 1, owner: owner, follower: follower,
+		size: size, made: now, used: now, busy: true}
 	s.set.ByID = byID
 	for s.id == 0 || c.byID[s.id] != nil {
 		s.id = 1 + rand.Int32N(math.MaxInt32)
@@ -82,26 +84,42 @@ func (c *fetchSessions) open(owner *Session, size int, byID bool, now time.Time)
 }
 
 // evictable finds the session that makes room for one of this size.
-func (c *fetchSessions) evictable(size int, now time.Time) *fetchSession {
-	if size <= c.noneFor && now.Before(c.noneUntil) {
+func (c *fetchSessions) evictable(size int, follower bool, now time.Time) *fetchSession {
+	if !follower && size <= c.noneFor && now.Before(c.noneUntil) {
 		return nil
 	}
-	var oldest, smallest *fetchSession
+	var oldest, least *fetchSession
 	for _, s := range c.byID {
 		if oldest == nil || s.used.Before(oldest.used) {
 			oldest = s
 		}
-		if now.Sub(s.made) > fetchSessionEvictionAge && s.size < size && (smallest == nil || s.size < smallest.size) {
-			smallest = s
+		if s.yields(size, follower, now) && (least == nil || s.worthLess(least)) {
+			least = s
 		}
 	}
 	if oldest != nil && now.Sub(oldest.used) > fetchSessionEvictionAge {
 		return oldest
 	}
-	if smallest == nil {
+	if least == nil && !follower {
 		c.noneFor, c.noneUntil = size, now.Add(time.Second)
 	}
-	return smallest
+	return least
+}
+
+// yields says whether a session that is in use gives its place to a new one of this size: a consumer's always to a
+// follower's, any other to a larger one of its kind when it is two minutes old.
+func (s *fetchSession) yields(size int, follower bool, now time.Time) bool {
+	if follower != s.follower {
+		return follower
+	}
+	return s.size < size && now.Sub(s.made) > fetchSessionEvictionAge
+}
+
+func (s *fetchSession) worthLess(than *fetchSession) bool {
+	if s.follower != than.follower {
+		return than.follower
+	}
+	return s.size < than.size
 }
 
 // take removes a session from the cache, with the mutex held. It returns it if it is to be dropped by the caller: if it
@@ -206,6 +224,7 @@ func (s *fetchSession) update(r *kafka.FetchRequest) {
 				s.parts[fetchKey{id: t.ID, name: name, index: asked.Index}] = part
 			}
 			part.LeaderEpoch, part.Offset, part.BytesMax = asked.CurrentLeaderEpoch, asked.FetchOffset, int(asked.MaxBytes)
+			part.LastEpoch, part.DivergingEpoch = asked.LastFetchedEpoch, -1
 			s.set.Ask(part)
 		}
 	}
@@ -238,7 +257,7 @@ func (c *fetchCall) replySession() {
 	s.told = s.told[:0]
 	topics := 0
 	for _, part := range s.set.Read() {
-		if !part.News() {
+		if !c.told(part) {
 			continue
 		}
 		if n := len(s.told); n == 0 || !sameTopic(s.told[n-1], part) {
