@@ -90,7 +90,7 @@ func TestConsole(t *testing.T) {
 		{"BROKERS", console.Success, "2 brokers"},
 		{"CREATE_TOPIC t 6 1 retention.ms=60000", console.Success, "6 partitions"},
 		{"CREATE_TOPIC t", console.Failure, "already exists"},
-		{"CREATE_TOPIC u 2 2", console.Failure, "replica"},
+		{"CREATE_TOPIC u 2 9", console.Failure, "replica"},
 		{"CREATE_TOPIC u 2 1 no.such.config=1", console.Failure, "no.such.config"},
 		{"DESCRIBE_TOPIC t", console.Success, "retention.ms=60000"},
 		{"DESCRIBE_TOPIC nope", console.Failure, "no topic nope"},

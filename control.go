@@ -114,6 +114,10 @@ func (h frontHost) StartBroker(host string, port int, done func(int32, error)) {
 	h.Server.StartBroker(host, port, func(info BrokerInfo, err error) { done(info.ID, err) })
 }
 
+func (h frontHost) RestartBroker(id int32, done func(error)) {
+	h.Server.RestartBroker(id, func(_ BrokerInfo, err error) { done(err) })
+}
+
 func (h frontHost) Connections(id int32) int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

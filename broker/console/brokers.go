@@ -34,12 +34,63 @@ func (d *Desk) removeBroker(c console.RemoveBroker) (console.Answer, error) {
 	return console.Done{Message: fmt.Sprintf("broker %d is removed, its partitions are led by the others", c.ID)}, nil
 }
 
+func (d *Desk) killBroker(c console.KillBroker) (console.Answer, error) {
+	lost := d.onlyCopies(c.ID) // as it is before
+	if err := d.Host.KillBroker(c.ID); err != nil {
+		return nil, err
+	}
+	return console.BrokerGone{Broker: c.ID, Lost: lost,
+		Message: fmt.Sprintf("broker %d is dead, and the only copies of %d partitions with it", c.ID, len(lost))}, nil
+}
+
+func (d *Desk) startBroker(c console.StartBroker) (console.Answer, error) {
+	if err := await(func(done func(error)) { d.Host.RestartBroker(c.ID, done) }); err != nil {
+		return nil, err
+	}
+	return console.Done{Message: fmt.Sprintf("broker %d is there again, without what it had in RAM", c.ID)}, nil
+}
+
+// drain tells what has moved by comparing what was with what is.
+func (d *Desk) drain(c console.Drain) (console.Answer, error) {
+	before, only := d.Host.Image(), len(d.onlyCopies(c.ID))
+	if err := await(func(done func(error)) { d.Host.DrainBroker(c.ID, false, done) }); err != nil {
+		return nil, err
+	}
+	left := d.onlyCopies(c.ID)
+	moved := max(0, ledBy(before, c.ID)-ledBy(d.Host.Image(), c.ID))
+	return console.BrokerGone{Broker: c.ID, Lost: left, Message: fmt.Sprintf(
+		"broker %d is drained: %d partitions are led by others now, %d that only it had were copied, %d have no other place",
+		c.ID, moved, max(0, only-len(left)), len(left))}, nil
+}
+
+func ledBy(image *metadata.Image, id int32) (n int) {
+	for _, t := range image.Topics() {
+		for i := range t.Partitions {
+			if image.LeaderOf(&t.Partitions[i]) == id {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// onlyCopies describes the partitions whose records are lost if the broker goes now.
+func (d *Desk) onlyCopies(id int32) (rows []console.PartitionRow) {
+	image := d.Host.Image()
+	for _, ref := range d.Cluster.OnlyCopies(id) {
+		if t := image.Topic(ref.Topic); t != nil && int(ref.Partition) < len(t.Partitions) {
+			rows = append(rows, d.partitionRow(image, t, ref.Partition))
+		}
+	}
+	return rows
+}
+
 // brokers describes all brokers of the cluster.
 func (d *Desk) brokers() []console.BrokerRow {
 	image := d.Host.Image()
 	rows := make([]console.BrokerRow, 0, len(image.Brokers()))
 	for _, b := range image.Brokers() {
-		row := console.BrokerRow{Broker: b.ID, Rack: b.Rack, Incarnation: b.Incarnation,
+		row := console.BrokerRow{Broker: b.ID, Rack: b.Rack, Incarnation: b.Incarnation, State: state(b),
 			Controller: b.ID == image.ControllerID(), Connections: d.Host.Connections(b.ID)}
 		if len(b.Endpoints) > 0 {
 			row.Host, row.Port = b.Endpoints[0].Host, b.Endpoints[0].Port
@@ -55,6 +106,16 @@ func (d *Desk) brokers() []console.BrokerRow {
 	return rows
 }
 
+func state(b *metadata.Broker) string {
+	switch {
+	case b.Fenced:
+		return "fenced"
+	case b.Draining:
+		return "draining"
+	}
+	return "up"
+}
+
 func countPartitions(image *metadata.Image, rows []console.BrokerRow) {
 	byID := map[int32]*console.BrokerRow{}
 	for i := range rows {
@@ -62,7 +123,7 @@ func countPartitions(image *metadata.Image, rows []console.BrokerRow) {
 	}
 	for _, t := range image.Topics() {
 		for i := range t.Partitions {
-			if r := byID[t.Partitions[i].Leader]; r != nil {
+			if r := byID[image.LeaderOf(&t.Partitions[i])]; r != nil {
 				r.Leaders++
 			}
 			for _, id := range t.Partitions[i].Replicas {

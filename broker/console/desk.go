@@ -22,6 +22,12 @@ type Host interface {
 	// StartBroker and StopBroker call done once; it must not block.
 	StartBroker(host string, port int, done func(id int32, err error))
 	StopBroker(id int32, done func(error))
+	// KillBroker returns when the broker is dead; the cluster isn't told. RestartBroker brings it back.
+	KillBroker(id int32) error
+	RestartBroker(id int32, done func(error)) // must not block
+	// DrainBroker calls done when the broker leads nothing and has nothing that others don't have; with leave also out
+	// of every ISR.
+	DrainBroker(id int32, leave bool, done func(error))
 	// Connections is the number of connections of a broker, −1 if this process doesn't have it.
 	Connections(id int32) int
 	// GroupChanges counts the changes of groups that the process has seen.
@@ -30,10 +36,21 @@ type Host interface {
 	Fill(*console.ServerStatus)
 }
 
+// Cluster is the central server as the desk needs it.
+type Cluster interface {
+	broker.Cluster
+	ElectLeaders(spec metadata.ElectionSpec, done func([]metadata.ElectionResult, error))
+	AlterReassignments(specs []metadata.ReassignmentSpec, allowFactorChange bool, done func([]metadata.ReassignmentResult))
+	// OnlyCopies lists the partitions whose records are lost if the broker goes now.
+	OnlyCopies(id int32) []metadata.PartitionRef
+	// Subscribe calls f with each change, on the central server's executor: it must not block. After cancel no call begins.
+	Subscribe(f func(old, new *metadata.Image, deltas []metadata.Delta)) (cancel func())
+}
+
 // Deps is what a desk works with.
 type Deps struct {
 	Host    Host
-	Cluster broker.Cluster
+	Cluster Cluster
 	Config  *config.Config
 }
 
@@ -150,6 +167,12 @@ func (d *Desk) run(ctx context.Context, s *Session, command console.Command, slo
 		return d.createBroker(c)
 	case console.RemoveBroker:
 		return d.removeBroker(c)
+	case console.KillBroker:
+		return d.killBroker(c)
+	case console.StartBroker:
+		return d.startBroker(c)
+	case console.Drain:
+		return d.drain(c)
 	case console.Brokers:
 		return console.BrokerList(d.brokers()), nil
 	case console.CreateTopic:
@@ -160,6 +183,10 @@ func (d *Desk) run(ctx context.Context, s *Session, command console.Command, slo
 		return d.topics(), nil
 	case console.DescribeTopic:
 		return d.describeTopic(c)
+	case console.Elect:
+		return d.elect(c)
+	case console.Reassign:
+		return d.reassign(c)
 	case console.Produce:
 		return d.produce(c)
 	case console.Consume:

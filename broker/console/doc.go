@@ -18,5 +18,8 @@
 //   - Every line gets one answer, which ends with OK or ERR; blank lines and comments get none.
 //   - WATCH answers in parts until the connection's next line comes in; only changes, or the interval, make a part,
 //     and a client that doesn't read misses parts instead of piling them up.
-//   - The files here are one per family of commands: brokers.go, topics.go, records.go, groups.go, status.go, watch.go.
+//   - What happens to leaders, ISRs and brokers is told by WATCH once, in the picture after it; what is too much is
+//     counted. A loss of records is left out last.
+//   - The files here are one per family of commands: brokers.go, topics.go, records.go, groups.go, status.go, watch.go
+//     with news.go.
 package console

@@ -16,8 +16,12 @@ func (d *Desk) status() (console.Answer, error) {
 	for _, t := range image.Topics() {
 		s.Partitions += len(t.Partitions)
 		for i := range t.Partitions {
-			if t.Partitions[i].Leader == metadata.NoBroker {
+			p := &t.Partitions[i]
+			if image.LeaderOf(p) == metadata.NoBroker {
 				s.OfflinePartitions++
+			}
+			if underReplicated(image, p) {
+				s.UnderReplicated++
 			}
 		}
 	}

@@ -47,7 +47,8 @@ func (d *Desk) topics() console.Answer {
 }
 
 func (d *Desk) describeTopic(c console.DescribeTopic) (console.Answer, error) {
-	t := d.Host.Image().Topic(c.Name)
+	image := d.Host.Image()
+	t := image.Topic(c.Name)
 	if t == nil {
 		return nil, fmt.Errorf("there is no topic %s", c.Name)
 	}
@@ -56,7 +57,7 @@ func (d *Desk) describeTopic(c console.DescribeTopic) (console.Answer, error) {
 		a.Configs = append(a.Configs, console.ConfigRow{Name: name, Value: t.Configs[name]})
 	}
 	for i := range t.Partitions {
-		a.Rows = append(a.Rows, d.partitionRow(t, int32(i)))
+		a.Rows = append(a.Rows, d.partitionRow(image, t, int32(i)))
 	}
 	return a, nil
 }
@@ -73,15 +74,70 @@ func (d *Desk) topicRow(t *metadata.Topic) console.TopicRow {
 	return row
 }
 
-func (d *Desk) partitionRow(t *metadata.Topic, index int32) console.PartitionRow {
+// elect makes another broker the leader of one partition.
+func (d *Desk) elect(c console.Elect) (console.Answer, error) {
+	spec := metadata.ElectionSpec{Type: metadata.ElectPreferred,
+		Partitions: []metadata.PartitionRef{{Topic: c.Topic, Partition: c.Partition}}}
+	if c.Unclean {
+		spec.Type = metadata.ElectUnclean
+	}
+	err := await(func(done func(error)) {
+		d.Cluster.ElectLeaders(spec, func(results []metadata.ElectionResult, err error) {
+			if err == nil {
+				err = results[0].Err
+			}
+			done(err)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	image := d.Host.Image()
+	t := image.Topic(c.Topic)
+	if t == nil {
+		return console.Done{Message: "the topic was deleted"}, nil
+	}
+	p := &t.Partitions[c.Partition]
+	return console.Done{Message: fmt.Sprintf("broker %d leads %s-%d, epoch %d", image.LeaderOf(p), c.Topic, c.Partition, p.LeaderEpoch)}, nil
+}
+
+// reassign sets out; the copying goes on behind.
+func (d *Desk) reassign(c console.Reassign) (console.Answer, error) {
+	ref := metadata.PartitionRef{Topic: c.Topic, Partition: c.Partition}
+	r := await(func(done func([]metadata.ReassignmentResult)) {
+		d.Cluster.AlterReassignments([]metadata.ReassignmentSpec{{PartitionRef: ref, Replicas: c.Replicas}}, true, done)
+	})[0]
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	if c.Replicas == nil {
+		return console.Done{Message: fmt.Sprintf("the reassignment of %s-%d is called off", c.Topic, c.Partition)}, nil
+	}
+	return console.Done{Message: fmt.Sprintf("%s-%d goes to %d brokers; DESCRIBE_TOPIC shows how far it is", c.Topic, c.Partition, len(c.Replicas))}, nil
+}
+
+func (d *Desk) partitionRow(image *metadata.Image, t *metadata.Topic, index int32) console.PartitionRow {
 	p := &t.Partitions[index]
-	row := console.PartitionRow{Topic: t.Name, Partition: index, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,
-		Replicas: p.Replicas, ISR: p.ISR, StartOffset: -1, HighWatermark: -1, EndOffset: -1}
+	row := console.PartitionRow{Topic: t.Name, Partition: index, Leader: image.LeaderOf(p), LeaderEpoch: p.LeaderEpoch,
+		PartitionEpoch: p.PartitionEpoch, Replicas: p.Replicas, ISR: image.LiveISR(p), ELR: slices.Concat([]int32{}, p.ELR),
+		Adding: p.Adding, Removing: p.Removing, LossGeneration: p.LossGeneration,
+		UnderReplicated: underReplicated(image, p), StartOffset: -1, HighWatermark: -1, EndOffset: -1}
 	if f, ok := d.figures(t, index); ok {
 		row.StartOffset, row.HighWatermark, row.EndOffset = f.LogStartOffset, f.HighWatermark, f.LogEndOffset
 		row.SizeBytes = f.SizeBytes
 	}
 	return row
+}
+
+// underReplicated tells whether replicas are missing from the ISR, those not counted that are being added.
+func underReplicated(image *metadata.Image, p *metadata.Partition) bool {
+	isr := image.LiveISR(p)
+	for _, id := range p.Replicas {
+		if !slices.Contains(isr, id) && !slices.Contains(p.Adding, id) {
+			return true
+		}
+	}
+	return false
 }
 
 // figures are the offsets of a partition that a broker of this process leads.
@@ -98,7 +154,7 @@ func (d *Desk) leader(t *metadata.Topic, index int32) (*broker.Broker, *broker.P
 	if index < 0 || int(index) >= len(t.Partitions) {
 		return nil, nil
 	}
-	b := d.Host.Broker(t.Partitions[index].Leader)
+	b := d.Host.Broker(d.Host.Image().LeaderOf(&t.Partitions[index]))
 	if b == nil {
 		return nil, nil
 	}

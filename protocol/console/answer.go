@@ -26,11 +26,19 @@ type (
 		Port        int32  `json:"port"`
 		Rack        string `json:"rack,omitempty"`
 		Incarnation uint64 `json:"-"`           // written in hexadecimal: JavaScript's numbers end at 2^53
+		State       string `json:"state"`       // up, fenced, draining
 		Controller  bool   `json:"controller"`  // answers as the cluster's controller
 		Leaders     int    `json:"leaders"`     // partitions that it leads
 		Replicas    int    `json:"replicas"`    // partitions that it holds
 		Connections int    `json:"connections"` // that are open
 		SizeBytes   int64  `json:"size_bytes"`  // of its records
+	}
+
+	// BrokerGone answers KILL_BROKER and DRAIN: Lost are the partitions of which no other broker has the records.
+	BrokerGone struct {
+		Broker  int32          `json:"broker"`
+		Message string         `json:"-"`
+		Lost    []PartitionRow `json:"only_copies"`
 	}
 
 	// TopicCreated answers CREATE_TOPIC.
@@ -65,16 +73,22 @@ type (
 
 	// PartitionRow is one partition.
 	PartitionRow struct {
-		Topic         string  `json:"topic"`
-		Partition     int32   `json:"partition"`
-		Leader        int32   `json:"leader"` // −1: none
-		LeaderEpoch   int32   `json:"leader_epoch"`
-		Replicas      []int32 `json:"replicas"`
-		ISR           []int32 `json:"isr"`
-		StartOffset   int64   `json:"start_offset"`
-		HighWatermark int64   `json:"high_watermark"`
-		EndOffset     int64   `json:"end_offset"`
-		SizeBytes     int64   `json:"size_bytes"`
+		Topic           string  `json:"topic"`
+		Partition       int32   `json:"partition"`
+		Leader          int32   `json:"leader"` // −1: none
+		LeaderEpoch     int32   `json:"leader_epoch"`
+		PartitionEpoch  int32   `json:"partition_epoch"`
+		Replicas        []int32 `json:"replicas"`
+		ISR             []int32 `json:"isr"`
+		ELR             []int32 `json:"elr"` // out of the ISR, and with all that is committed
+		Adding          []int32 `json:"adding,omitempty"`
+		Removing        []int32 `json:"removing,omitempty"`
+		UnderReplicated bool    `json:"under_replicated"`
+		LossGeneration  int32   `json:"loss_generation"` // how often its records were lost
+		StartOffset     int64   `json:"start_offset"`
+		HighWatermark   int64   `json:"high_watermark"`
+		EndOffset       int64   `json:"end_offset"`
+		SizeBytes       int64   `json:"size_bytes"`
 	}
 
 	// Produced answers PRODUCE.
@@ -145,6 +159,7 @@ type (
 		Topics            int    `json:"topics"`
 		Partitions        int    `json:"partitions"`
 		OfflinePartitions int    `json:"offline_partitions"`
+		UnderReplicated   int    `json:"under_replicated_partitions"`
 		Groups            int    `json:"groups"`
 		Connections       int    `json:"connections"`
 		Goroutines        int    `json:"goroutines"`
@@ -162,8 +177,42 @@ type (
 		Groups     []GroupRow     `json:"groups"`
 		Lags       []LagRow       `json:"lags"`
 		LeftOut    int            `json:"left_out"` // partitions and lags that were too many to show
+
+		Offline         int          `json:"offline_partitions"`          // all of them, shown or not
+		UnderReplicated int          `json:"under_replicated_partitions"` // the same
+		Events          []WatchEvent `json:"events"`                      // since the last picture
+		EventsLeftOut   int          `json:"events_left_out"`             // that were too many
 	}
+
+	// WatchEvent is a change that an operator wants to know of. What it isn't about is −1.
+	WatchEvent struct {
+		TimeMs         int64     `json:"time_ms"`
+		Event          EventKind `json:"event"`
+		Broker         int32     `json:"broker"`
+		Topic          string    `json:"topic,omitempty"`
+		Partition      int32     `json:"partition"`
+		Leader         int32     `json:"leader"`
+		LeaderEpoch    int32     `json:"leader_epoch"`
+		ISR            []int32   `json:"isr,omitempty"`
+		LossGeneration int32     `json:"loss_generation"`
+	}
+
+	// EventKind is one of the constants below.
+	EventKind string
 
 	// HelpText answers HELP. About is "" for all commands.
 	HelpText struct{ About string }
+)
+
+// The kinds of WatchEvent.
+const (
+	BrokerRegistered EventKind = "broker_registered" // a broker came, or came back without its RAM
+	BrokerFenced     EventKind = "broker_fenced"     // it isn't heard of
+	BrokerUnfenced   EventKind = "broker_unfenced"   // it is heard of again, with its RAM
+	BrokerDraining   EventKind = "broker_draining"
+	BrokerStays      EventKind = "broker_stays" // it doesn't drain any more
+	BrokerRemoved    EventKind = "broker_removed"
+	NewLeader        EventKind = "leader" // −1: nobody leads any more
+	NewISR           EventKind = "isr"    // under the same leader
+	RecordsLost      EventKind = "loss"   // declared: no replica is left that had all of them
 )

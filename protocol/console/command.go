@@ -14,6 +14,12 @@ type (
 	}
 	// RemoveBroker stops a broker.
 	RemoveBroker struct{ ID int32 }
+	// KillBroker has a broker drop its RAM without a word to anyone, as a crash would.
+	KillBroker struct{ ID int32 }
+	// StartBroker starts a broker again that was killed.
+	StartBroker struct{ ID int32 }
+	// Drain moves what a broker leads, and what nobody else has, to others.
+	Drain struct{ ID int32 }
 	// Brokers lists the brokers.
 	Brokers struct{}
 	// CreateTopic creates a topic.
@@ -29,6 +35,18 @@ type (
 	Topics struct{}
 	// DescribeTopic shows one topic.
 	DescribeTopic struct{ Name string }
+	// Elect holds an election for one partition.
+	Elect struct {
+		Topic     string
+		Partition int32
+		Unclean   bool // else the preferred leader is elected
+	}
+	// Reassign moves a partition to other brokers.
+	Reassign struct {
+		Topic     string
+		Partition int32
+		Replicas  []int32 // the first is the preferred leader; nil: what is under way is called off
+	}
 	// Produce appends one record.
 	Produce struct {
 		Topic       string
@@ -62,11 +80,16 @@ type (
 
 func (CreateBroker) command()  {}
 func (RemoveBroker) command()  {}
+func (KillBroker) command()    {}
+func (StartBroker) command()   {}
+func (Drain) command()         {}
 func (Brokers) command()       {}
 func (CreateTopic) command()   {}
 func (DeleteTopic) command()   {}
 func (Topics) command()        {}
 func (DescribeTopic) command() {}
+func (Elect) command()         {}
+func (Reassign) command()      {}
 func (Produce) command()       {}
 func (Consume) command()       {}
 func (Groups) command()        {}

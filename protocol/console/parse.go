@@ -194,9 +194,12 @@ func parseCreateBroker(a *args) Command {
 	return CreateBroker{Host: host, Port: int32(a.number("the port", 0, 65535))}
 }
 
-func parseRemoveBroker(a *args) Command {
-	return RemoveBroker{ID: int32(a.number("the broker's id", 0, maxInt32))}
-}
+func (a *args) broker() int32 { return int32(a.number("the broker's id", 0, maxInt32)) }
+
+func parseRemoveBroker(a *args) Command { return RemoveBroker{ID: a.broker()} }
+func parseKillBroker(a *args) Command   { return KillBroker{ID: a.broker()} }
+func parseStartBroker(a *args) Command  { return StartBroker{ID: a.broker()} }
+func parseDrain(a *args) Command        { return Drain{ID: a.broker()} }
 
 func parseCreateTopic(a *args) Command {
 	var configs map[string]string
@@ -221,6 +224,39 @@ func parseCreateTopic(a *args) Command {
 func parseDeleteTopic(a *args) Command   { return DeleteTopic{Name: a.text("the topic's name")} }
 func parseDescribeTopic(a *args) Command { return DescribeTopic{Name: a.text("the topic's name")} }
 func parseLag(a *args) Command           { return Lag{Group: a.text("the group's name")} }
+
+func parseElect(a *args) Command {
+	e := Elect{Topic: a.text("the topic's name"), Partition: int32(a.number("the partition", 0, maxInt32))}
+	if w, ok := a.next(); ok {
+		switch strings.ToLower(string(w.text)) {
+		case "preferred":
+		case "unclean":
+			e.Unclean = true
+		default:
+			a.fail("the election is %s, expected preferred or unclean", show(w))
+		}
+	}
+	return e
+}
+
+func parseReassign(a *args) Command {
+	r := Reassign{Topic: a.text("the topic's name"), Partition: int32(a.number("the partition", 0, maxInt32))}
+	w, ok := a.next()
+	switch {
+	case !ok:
+		a.fail("the brokers' ids are missing, expected such as 1,2,3, or cancel")
+	case !strings.EqualFold(string(w.text), "cancel"):
+		for id := range strings.SplitSeq(string(w.text), ",") {
+			n, err := strconv.ParseInt(id, 10, 32)
+			if err != nil || n < 0 {
+				a.fail("the brokers' ids are %s, expected such as 1,2,3, or cancel", show(w))
+				return nil
+			}
+			r.Replicas = append(r.Replicas, int32(n))
+		}
+	}
+	return r
+}
 
 func parseProduce(a *args) Command {
 	p := Produce{Partition: -1, TimestampMs: -1}

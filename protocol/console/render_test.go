@@ -15,13 +15,14 @@ var update = flag.Bool("update", false, "write the golden files in testdata")
 
 var (
 	brokers = []BrokerRow{
-		{Broker: 1, Host: "127.0.0.1", Port: 9092, Incarnation: 0xdeadbeef, Controller: true, Leaders: 2, Replicas: 2, Connections: 3, SizeBytes: 1536},
-		{Broker: 12, Host: "fe80::1%lo", Port: 19092, Rack: "rack a", Incarnation: 1 << 63, Leaders: 1, Replicas: 1, SizeBytes: 20 << 20},
+		{Broker: 1, Host: "127.0.0.1", Port: 9092, Incarnation: 0xdeadbeef, State: "up", Controller: true, Leaders: 2, Replicas: 2, Connections: 3, SizeBytes: 1536},
+		{Broker: 12, Host: "fe80::1%lo", Port: 19092, Rack: "rack a", Incarnation: 1 << 63, State: "fenced", Leaders: 1, Replicas: 1, SizeBytes: 20 << 20},
 	}
 	topic      = TopicRow{Topic: "orders", ID: "aGVsbG8td29ybGQtMTIzNA", Partitions: 2, ReplicationFactor: 1, Records: 7, SizeBytes: 512}
 	partitions = []PartitionRow{
-		{Topic: "orders", Partition: 0, Leader: 1, LeaderEpoch: 0, Replicas: []int32{1}, ISR: []int32{1}, StartOffset: 3, HighWatermark: 10, EndOffset: 10, SizeBytes: 512},
-		{Topic: "orders", Partition: 1, Leader: -1, LeaderEpoch: 4, Replicas: []int32{12, 1}, StartOffset: 0, HighWatermark: -1, EndOffset: 0},
+		{Topic: "orders", Partition: 0, Leader: 1, LeaderEpoch: 0, Replicas: []int32{1}, ISR: []int32{1}, ELR: []int32{}, StartOffset: 3, HighWatermark: 10, EndOffset: 10, SizeBytes: 512},
+		{Topic: "orders", Partition: 1, Leader: -1, LeaderEpoch: 4, Replicas: []int32{12, 1, 3}, ELR: []int32{1}, Adding: []int32{3}, Removing: []int32{12},
+			UnderReplicated: true, LossGeneration: 2, StartOffset: 0, HighWatermark: -1, EndOffset: 0},
 	}
 	groups = []GroupRow{
 		{Group: "billing", State: "Stable", Protocol: "range", Generation: 3, Members: 2, Coordinator: 1, Lag: 4},
@@ -37,9 +38,17 @@ var (
 		{Partition: 3, Offset: 7, TimestampMs: 0, Key: []byte{}, Value: []byte("OK \"quoted\"\n한국어\tERR\\")},
 		{Partition: 3, Offset: 8, TimestampMs: 1, Key: []byte("키"), Value: []byte{0xff, 0, 'a'}},
 	}
+	events = []WatchEvent{
+		{TimeMs: 1764547200001, Event: BrokerFenced, Broker: 12, Partition: -1, Leader: -1, LeaderEpoch: -1, LossGeneration: -1},
+		{TimeMs: 1764547200002, Event: NewLeader, Broker: -1, Topic: "orders", Partition: 0, Leader: 1, LeaderEpoch: 5, ISR: []int32{1, 3}},
+		{TimeMs: 1764547200003, Event: NewISR, Broker: -1, Topic: "orders", Partition: 1, Leader: -1, LeaderEpoch: 6},
+		{TimeMs: 1764547200004, Event: RecordsLost, Broker: -1, Topic: "or ders", Partition: 1, Leader: 3, LeaderEpoch: 7, ISR: []int32{3}, LossGeneration: 2},
+	}
 	answers = map[string]Answer{
 		"done":           Done{"broker 3 is gone"},
 		"broker_created": BrokerCreated{brokers[1]},
+		"broker_gone":    BrokerGone{12, "broker 12 is dead", partitions[:1]},
+		"broker_drained": BrokerGone{12, "broker 12 is drained", nil},
 		"brokers":        BrokerList(brokers),
 		"brokers_none":   BrokerList(nil),
 		"topic_created":  TopicCreated{topic},
@@ -50,9 +59,10 @@ var (
 		"groups":         GroupList(groups),
 		"lag":            LagReport{groups[0], lags},
 		"lag_none":       LagReport{GroupRow: groups[1]},
-		"status": ServerStatus{Version: "0.1.0", ClusterID: "abc", ControllerID: 1, MetadataRevision: 42, UptimeMs: 93784567, Brokers: 3, Topics: 2, Partitions: 56, OfflinePartitions: 1,
+		"status": ServerStatus{Version: "0.1.0", ClusterID: "abc", ControllerID: 1, MetadataRevision: 42, UptimeMs: 93784567, Brokers: 3, Topics: 2, Partitions: 56, OfflinePartitions: 1, UnderReplicated: 3,
 			Groups: 2, Connections: 10, Goroutines: 17, RecordBytes: 1 << 30, MemoryUsedBytes: 3 << 29, MemoryMaxBytes: 4 << 30},
-		"watch":    WatchState{TimeMs: 1764547200123, Revision: 42, Brokers: brokers, Partitions: partitions, Groups: groups, Lags: lags, LeftOut: 9},
+		"watch": WatchState{TimeMs: 1764547200123, Revision: 42, Brokers: brokers, Partitions: partitions, Groups: groups, Lags: lags, LeftOut: 9,
+			Offline: 1, UnderReplicated: 2, Events: events, EventsLeftOut: 3},
 		"help":     HelpText{},
 		"help_one": HelpText{"LAG"},
 	}

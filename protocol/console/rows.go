@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,9 +19,9 @@ func (b BrokerCreated) summary() string {
 }
 
 func (l BrokerList) text(p *printer) {
-	p.table("BROKER ADDRESS RACK LEADERS REPLICAS CONNECTIONS SIZE CONTROLLER INCARNATION", len(l), func(i int) []string {
+	p.table("BROKER ADDRESS RACK LEADERS REPLICAS CONNECTIONS SIZE STATE CONTROLLER INCARNATION", len(l), func(i int) []string {
 		b := &l[i]
-		return []string{decimal(b.Broker), b.address(), name(b.Rack), decimal(b.Leaders), decimal(b.Replicas), known(b.Connections), size(b.SizeBytes), yes(b.Controller), b.incarnation()}
+		return []string{decimal(b.Broker), b.address(), name(b.Rack), decimal(b.Leaders), decimal(b.Replicas), known(b.Connections), size(b.SizeBytes), name(b.State), yes(b.Controller), b.incarnation()}
 	})
 }
 func (l BrokerList) objects() []any  { return objects(l) }
@@ -44,6 +45,17 @@ func (b BrokerRow) MarshalJSON() ([]byte, error) {
 		Incarnation string `json:"incarnation"`
 	}{plain(b), b.incarnation()})
 }
+
+func (b BrokerGone) text(p *printer) {
+	if len(b.Lost) > 0 {
+		p.partitions(b.Lost, true)
+	}
+}
+func (b BrokerGone) objects() []any {
+	b.Lost = notNil(b.Lost)
+	return []any{b}
+}
+func (b BrokerGone) summary() string { return b.Message }
 
 func (t TopicCreated) text(*printer)  {}
 func (t TopicCreated) objects() []any { return []any{t.Topic} }
@@ -74,18 +86,36 @@ func (d TopicDescription) objects() []any {
 func (d TopicDescription) summary() string { return count(len(d.Rows), "partition") }
 
 func (p *printer) partitions(rows []PartitionRow, withTopic bool) {
-	heading := "PARTITION LEADER EPOCH REPLICAS ISR START-OFFSET HIGH-WATERMARK END-OFFSET SIZE"
+	heading := "PARTITION LEADER EPOCH REPLICAS ISR ELR LOSSES START-OFFSET HIGH-WATERMARK END-OFFSET SIZE"
 	if withTopic {
 		heading = "TOPIC " + heading
 	}
 	p.table(heading, len(rows), func(i int) []string {
 		r := &rows[i]
-		cells := []string{decimal(r.Partition), known(r.Leader), decimal(r.LeaderEpoch), ids(r.Replicas), ids(r.ISR), known(r.StartOffset), known(r.HighWatermark), known(r.EndOffset), size(r.SizeBytes)}
+		cells := []string{decimal(r.Partition), known(r.Leader), decimal(r.LeaderEpoch), r.replicas(), ids(r.ISR), ids(r.ELR), decimal(r.LossGeneration), known(r.StartOffset), known(r.HighWatermark), known(r.EndOffset), size(r.SizeBytes)}
 		if withTopic {
 			cells = append([]string{name(r.Topic)}, cells...)
 		}
 		return cells
 	})
+}
+
+// replicas marks those that a reassignment adds with + and those that it takes off with -.
+func (r *PartitionRow) replicas() string {
+	if len(r.Adding)+len(r.Removing) == 0 {
+		return ids(r.Replicas)
+	}
+	parts := make([]string, len(r.Replicas))
+	for i, id := range r.Replicas {
+		parts[i] = decimal(id)
+		if slices.Contains(r.Adding, id) {
+			parts[i] += "+"
+		}
+		if slices.Contains(r.Removing, id) {
+			parts[i] += "-"
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 func (r Produced) text(*printer)  {}
@@ -181,7 +211,7 @@ func (s ServerStatus) text(p *printer) {
 		{"up", up.String()},
 		{"brokers", decimal(s.Brokers)},
 		{"topics", decimal(s.Topics)},
-		{"partitions", decimal(s.Partitions) + ", " + decimal(s.OfflinePartitions) + " offline"},
+		{"partitions", decimal(s.Partitions) + ", " + decimal(s.OfflinePartitions) + " offline, " + decimal(s.UnderReplicated) + " under-replicated"},
 		{"groups", decimal(s.Groups)},
 		{"connections", decimal(s.Connections)},
 		{"goroutines", decimal(s.Goroutines)},
@@ -210,13 +240,58 @@ func (w WatchState) text(p *printer) {
 	if w.LeftOut > 0 {
 		p.line("... and %d more", w.LeftOut)
 	}
+	if w.Offline+w.UnderReplicated > 0 {
+		p.line("")
+		p.line("%s offline, %s under-replicated", count(w.Offline, "partition"), decimal(w.UnderReplicated))
+	}
+	if len(w.Events) > 0 {
+		p.line("")
+	}
+	for i := range w.Events {
+		p.line("%s %s", clock(w.Events[i].TimeMs), w.Events[i].sentence())
+	}
+	if w.EventsLeftOut > 0 {
+		p.line("... and %s more", count(w.EventsLeftOut, "change"))
+	}
 }
 func (w WatchState) objects() []any {
 	w.Brokers, w.Partitions, w.Groups, w.Lags = notNil(w.Brokers), notNil(w.Partitions), notNil(w.Groups), notNil(w.Lags)
+	w.Events = notNil(w.Events)
 	return []any{w}
 }
 func (w WatchState) summary() string {
 	return fmt.Sprintf("%s revision %d, a line ends WATCH", clock(w.TimeMs), w.Revision)
+}
+
+func (e *WatchEvent) sentence() string {
+	switch e.Event {
+	case BrokerRegistered:
+		return fmt.Sprintf("broker %d is registered", e.Broker)
+	case BrokerFenced:
+		return fmt.Sprintf("broker %d is fenced: it isn't heard of", e.Broker)
+	case BrokerUnfenced:
+		return fmt.Sprintf("broker %d is back", e.Broker)
+	case BrokerDraining:
+		return fmt.Sprintf("broker %d drains", e.Broker)
+	case BrokerStays:
+		return fmt.Sprintf("broker %d drains no more", e.Broker)
+	case BrokerRemoved:
+		return fmt.Sprintf("broker %d is removed", e.Broker)
+	case RecordsLost:
+		return fmt.Sprintf("%s: the records are LOST, loss generation %d; %s", e.partition(), e.LossGeneration, e.state())
+	default:
+		return e.partition() + ": " + e.state()
+	}
+}
+
+func (e *WatchEvent) partition() string { return name(e.Topic + "-" + decimal(e.Partition)) }
+
+func (e *WatchEvent) state() string {
+	leader := "nobody leads"
+	if e.Leader >= 0 {
+		leader = fmt.Sprintf("broker %d leads", e.Leader)
+	}
+	return fmt.Sprintf("%s, epoch %d, ISR %s", leader, e.LeaderEpoch, ids(e.ISR))
 }
 
 func (h HelpText) infos() []Info {
