@@ -214,6 +214,9 @@ func (s *Server) changed(old, new *metadata.Image, deltas []metadata.Delta) {
 	for _, b := range brokers {
 		b.Lead(old, new, deltas)
 	}
+	for _, b := range brokers {
+		b.Follow(old, new, deltas)
+	}
 	for _, d := range deltas {
 		if removed, ok := d.(metadata.BrokerRemoved); ok {
 			s.displace(removed.ID, 0)
@@ -230,15 +233,23 @@ func (s *Server) admit(registered *metadata.Broker) {
 		return
 	}
 	h.member = registered.Member()
-	h.broker = broker.New(registered.ID, broker.Deps{
+	h.broker = broker.New(h.member, broker.Deps{
 		Cluster: s.central, Config: s.config, Slabs: s.slabs, Wheel: s.wheel, Handover: s.handover,
-		Log: s.log.With(zap.Int32("broker", registered.ID)), Now: time.Now,
+		Log: s.log.With(zap.Int32("broker", registered.ID)), Now: time.Now, Source: s.source,
 	})
 	s.watchGroups(h.broker)
 	h.handler.desk.Store(api.NewDesk(api.Deps{
 		Broker: h.broker, Cluster: s.central, Config: s.config, Log: s.log,
 	}))
 	s.hosts[registered.ID] = h
+}
+
+// source is how a broker of this process reads from a leader: without a socket, if that is one of this process, too.
+func (s *Server) source(follower, leader metadata.Member) broker.Source {
+	if b := s.Broker(leader.Broker); b != nil && b.Self == leader {
+		return b.Source(follower)
+	}
+	return nil
 }
 
 // displace stops a broker of this process whose id isn't its own any more: it was removed from the cluster by somebody

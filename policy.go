@@ -10,8 +10,6 @@ func policy(c *config.Config) central.Policy {
 	return central.Policy{
 		NumPartitions:     c.NumPartitions,
 		ReplicationFactor: c.DefaultReplicationFactor,
-		// Brokers do not replicate yet.
-		ReplicationFactorMax:  1,
 		MinInSyncReplicas:     c.TopicDefaults.MinInsyncReplicas,
 		UncleanLeaderElection: c.TopicDefaults.UncleanLeaderElection,
 		ValidateConfigs: func(_ string, configs map[string]string) error {

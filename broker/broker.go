@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"millrace/broker/group"
-	"millrace/broker/plog"
 	"millrace/config"
 	"millrace/jobs"
 	"millrace/metadata"
@@ -27,6 +26,7 @@ type Cluster interface {
 	DeleteTopics(refs []metadata.TopicRef, done func([]metadata.DeleteResult))
 	CreatePartitions(specs []metadata.PartitionsSpec, validateOnly bool, done func([]metadata.PartitionsResult))
 	AllocateProducerIDs(done func(first, count int64, err error))
+	AlterPartitions(from metadata.Member, specs []metadata.AlterPartitionSpec, done func([]metadata.AlterPartitionResult))
 }
 
 // Deps is what a broker works with; the brokers of a process share all of it.
@@ -38,6 +38,9 @@ type Deps struct {
 	Handover *Handover
 	Log      *zap.Logger
 	Now      func() time.Time
+
+	// Source is how a follower reaches a leader; nil: there is no way. The source belongs to the broker that asked.
+	Source func(follower, leader metadata.Member) Source
 }
 
 // NowMs is the time in Kafka's unit: milliseconds since 1970.
@@ -45,25 +48,31 @@ func (d *Deps) NowMs() int64 { return d.Now().UnixMilli() }
 
 // Broker is one broker. Its methods may be called from anywhere.
 type Broker struct {
-	ID   int32
-	deps Deps
+	ID    int32
+	Self  metadata.Member // in this life
+	deps  Deps
+	began time.Time
 
 	workers []*jobs.Executor
 	seed    maphash.Seed
 
 	mu     sync.RWMutex
-	hosted map[metadata.TopicID][]*Partition // guarded by mu; nil where another broker leads
+	hosted map[metadata.TopicID][]*Partition // guarded by mu; nil where this broker has no replica
 
+	fetchers    fetchers
+	alters      alters
 	producerIDs producerIDs
 	groupWatch  atomic.Pointer[func(group.GroupChange)]
 	sweeper     jobs.Timer
 	closed      chan struct{}
 }
 
-// New makes a broker that leads nothing yet. Close stops it.
-func New(id int32, d Deps) *Broker {
-	b := &Broker{ID: id, deps: d, seed: maphash.MakeSeed(), hosted: map[metadata.TopicID][]*Partition{},
-		closed: make(chan struct{})}
+// New makes a broker that has no replica of anything yet. Close stops it.
+func New(self metadata.Member, d Deps) *Broker {
+	b := &Broker{ID: self.Broker, Self: self, deps: d, began: d.Now(), seed: maphash.MakeSeed(),
+		hosted: map[metadata.TopicID][]*Partition{}, closed: make(chan struct{})}
+	b.fetchers.init(b)
+	b.alters.broker = b
 	for range workerCount(d.Config) {
 		b.workers = append(b.workers, jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"}))
 	}
@@ -86,15 +95,20 @@ func workerCount(c *config.Config) int {
 func (b *Broker) Close() {
 	close(b.closed)
 	b.deps.Wheel.Cancel(&b.sweeper)
-	for _, p := range b.Partitions() {
+	for _, p := range b.Replicas() {
 		b.remove(p, nil)
 	}
+	b.fetchers.close()
 	for _, w := range b.workers {
 		w.Stop()
 	}
 }
 
-// Partition finds a partition that this broker leads. The errors are ErrUnknownPartition and ErrNotLeader.
+// clockMs is the clock of the step machines: it doesn't jump when somebody sets the machine's.
+func (b *Broker) clockMs() int64 { return b.deps.Now().Sub(b.began).Milliseconds() }
+
+// Partition finds this broker's replica of a partition; whether it leads is known on its worker. The errors are
+// ErrUnknownPartition and ErrNotLeader.
 func (b *Broker) Partition(topic string, index int32) (*Partition, error) {
 	t := b.deps.Cluster.Image().Topic(topic)
 	if t == nil {
@@ -131,8 +145,8 @@ func (b *Broker) partitionOf(t *metadata.Topic, index int32) (*Partition, error)
 	return hosted[index], nil
 }
 
-// Partitions are those that this broker leads, in no order.
-func (b *Broker) Partitions() (all []*Partition) {
+// Replicas are all that this broker has, in no order.
+func (b *Broker) Replicas() (all []*Partition) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for _, hosted := range b.hosted {
@@ -145,54 +159,9 @@ func (b *Broker) Partitions() (all []*Partition) {
 	return all
 }
 
-// Leave takes away the partitions that this broker leads in old and not in new. On a change of the cluster every
-// broker first leaves and then leads, so that what passes from one to the other is promised before it is asked for.
-func (b *Broker) Leave(old, new *metadata.Image, deltas []metadata.Delta) {
-	for _, name := range changedTopics(deltas) {
-		was, is := old.Topic(name), new.Topic(name)
-		if was == nil {
-			continue
-		}
-		if is == nil || is.ID != was.ID {
-			is = nil
-			b.deps.Handover.discard(was.ID)
-			b.topicGone(name)
-		}
-		b.leave(was, is)
-	}
-}
-
-func (b *Broker) leave(was, is *metadata.Topic) {
-	b.mu.RLock()
-	hosted := b.hosted[was.ID]
-	b.mu.RUnlock()
-	var gone []*Partition
-	for i, p := range hosted {
-		if p != nil && (is == nil || is.Partitions[i].Leader != b.ID) {
-			gone = append(gone, p)
-		}
-	}
-	b.forget(was.ID, gone)
-	for _, p := range gone {
-		if is == nil {
-			b.remove(p, nil)
-			continue
-		}
-		lost := is.Partitions[p.Index].Leader == metadata.NoBroker
-		if lost {
-			b.deps.Log.Warn("records lost: the last replica of a partition left with its broker",
-				zap.String("topic", p.Topic), zap.Int32("partition", p.Index), zap.Int32("broker", b.ID),
-				zap.Int64("end", p.Figures().LogEndOffset))
-		}
-		key := partitionKey{was.ID, p.Index}
-		b.deps.Handover.promise(key)
-		b.remove(p, func(c contents) {
-			if lost {
-				c = c.lose()
-			}
-			b.deps.Handover.put(key, c)
-		})
-	}
+// Partitions are the replicas that lead, in no order.
+func (b *Broker) Partitions() []*Partition {
+	return slices.DeleteFunc(b.Replicas(), func(p *Partition) bool { return !p.Leading() })
 }
 
 // forget takes partitions of a topic out of the table, so that no new operation finds them. All at once: readers hold
@@ -226,104 +195,9 @@ func (b *Broker) remove(p *Partition, to func(contents)) {
 	})
 }
 
-// Lead opens the partitions that this broker leads in new and not in old, and applies changed settings to the others.
-func (b *Broker) Lead(_, new *metadata.Image, deltas []metadata.Delta) {
-	for _, name := range changedTopics(deltas) {
-		if t := new.Topic(name); t != nil {
-			b.lead(t)
-		}
-	}
-}
-
-func (b *Broker) lead(t *metadata.Topic) {
-	settings := b.settings(t)
-	b.mu.Lock()
-	hosted := append([]*Partition(nil), b.hosted[t.ID]...)
-	var fresh, kept []*Partition
-	for i := range t.Partitions {
-		if t.Partitions[i].Leader != b.ID {
-			continue
-		}
-		for len(hosted) <= i {
-			hosted = append(hosted, nil)
-		}
-		if hosted[i] != nil {
-			kept = append(kept, hosted[i])
-			continue
-		}
-		hosted[i] = b.newPartition(t, int32(i), settings)
-		fresh = append(fresh, hosted[i])
-	}
-	if len(hosted) > 0 {
-		b.hosted[t.ID] = hosted
-	}
-	b.mu.Unlock()
-	for _, p := range fresh {
-		b.open(p, settings)
-	}
-	for _, p := range kept {
-		epoch := t.Partitions[p.Index].LeaderEpoch
-		p.worker.Do(func() { p.apply(settings, epoch) })
-	}
-}
-
-// open gives a new partition its log: what a broker of this process held before, or an empty one.
-func (b *Broker) open(p *Partition, s settings) {
-	taken := b.deps.Handover.take(partitionKey{p.TopicID, p.Index}, func(c contents) {
-		p.worker.Do(func() {
-			if c.log == nil {
-				c.log = plog.New(b.deps.Slabs, s.log, c.start)
-			}
-			p.open(c)
-			p.apply(s, p.leaderEpoch)
-		})
-	})
-	if !taken {
-		p.worker.Do(func() { p.open(contents{log: plog.New(b.deps.Slabs, s.log, 0)}) })
-	}
-}
-
-func (b *Broker) newPartition(t *metadata.Topic, index int32, s settings) *Partition {
-	state := &t.Partitions[index]
-	p := &Partition{
-		Topic: t.Name, TopicID: t.ID, Index: index, Internal: t.Internal,
-		broker: b, worker: b.workerOf(t.ID, index), leaderEpoch: state.LeaderEpoch,
-		inSync: len(state.ISR), minInSync: s.minInSync, compactOnly: s.compactOnly,
-	}
-	if t.Name == metadata.ConsumerOffsetsTopic {
-		p.coordinator = newCoordinator(p)
-	}
-	return p
-}
-
 func (b *Broker) workerOf(id metadata.TopicID, index int32) *jobs.Executor {
 	if len(b.workers) == 1 {
 		return b.workers[0]
 	}
 	return b.workers[(maphash.Bytes(b.seed, id[:])+uint64(index))%uint64(len(b.workers))]
-}
-
-// changedTopics are the names of the topics that the deltas touch, each once.
-func changedTopics(deltas []metadata.Delta) (names []string) {
-	seen := map[string]bool{}
-	for _, d := range deltas {
-		name := ""
-		switch d := d.(type) {
-		case metadata.TopicCreated:
-			name = d.Topic.Name
-		case metadata.TopicDeleted:
-			name = d.Name
-		case metadata.PartitionsAdded:
-			name = d.Name
-		case metadata.PartitionChanged:
-			name = d.Name
-		case metadata.ConfigChanged:
-			name = d.Name
-		}
-		if name != "" && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -21,9 +21,12 @@ type Coordinator struct {
 	partition *Partition
 	machine   *group.Machine // nil while the log is replayed, and after the partition has left
 	closed    bool
+	stepping  bool
 	writes    []groupWrite // into the log, oldest first; not yet known to be durable
 	builder   record.Builder
 	compactAt int64    // the size of the log at which it is written anew
+	cutTo     int64    // the log's start, when it has been
+	cutWhen   int64    // the high watermark that makes it so; 0: nothing is to be cut
 	gone      []string // topics that were deleted while the log was replayed
 
 	began   time.Time
@@ -76,7 +79,7 @@ func (c *Coordinator) nowMs() int64 {
 // serving says whether requests can be answered.
 func (c *Coordinator) serving() error {
 	switch {
-	case c.closed:
+	case c == nil || c.closed:
 		return group.ErrNotCoordinator
 	case c.machine == nil:
 		return group.ErrLoading
@@ -86,14 +89,30 @@ func (c *Coordinator) serving() error {
 
 // step brings the machine one event and does what follows from it.
 func (c *Coordinator) step(e group.Event, token any) {
+	c.stepping = true
 	c.carryOut(e, token)
+	c.goOn()
+}
+
+// durable is called when the high watermark has risen. During a step it is looked at anyway.
+func (c *Coordinator) durable() {
+	if !c.stepping && !c.closed && (len(c.writes) > 0 || c.cutWhen > 0) {
+		c.stepping = true
+		c.goOn()
+	}
+}
+
+// goOn ends a step: what follows from events may be events.
+func (c *Coordinator) goOn() {
 	c.settle()
 	for !c.closed && c.machine.NextDeadline() <= c.nowMs() {
 		c.carryOut(&group.Tick{}, nil)
 		c.settle()
 	}
 	c.arm()
+	c.cut()
 	c.compact()
+	c.stepping = false
 }
 
 // settle tells the machine which of its records are durable, or lost.
@@ -137,10 +156,10 @@ func (c *Coordinator) write(records []group.Record) error {
 			records = records[1:]
 		}
 		b := c.builder.Bytes()
-		if p.inSync < p.minInSync {
+		if err := p.machine.Admit(true, int32(c.builder.Count())); err != nil {
 			return group.ErrCoordinatorNotAvailable
 		}
-		appended, err := p.log.Append(b, p.leaderEpoch, nowMs)
+		appended, err := p.log.Append(b, p.LeaderEpoch(), nowMs)
 		if err != nil {
 			return refusal(err)
 		}

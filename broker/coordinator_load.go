@@ -78,7 +78,7 @@ const compactBytesMin = 512 << 10
 // the log stays small although its topic is compacted in name only as yet. Whoever reads __consumer_offsets and lags behind finds its start moved, as with any retention.
 func (c *Coordinator) compact() {
 	p := c.partition
-	if c.closed || p.log.SizeBytes() < c.compactAt || len(c.writes) > 0 || !c.machine.Idle() {
+	if c.closed || p.log.SizeBytes() < c.compactAt || c.cutWhen > 0 || len(c.writes) > 0 || !c.machine.Idle() {
 		return
 	}
 	start := p.log.EndOffset()
@@ -98,10 +98,20 @@ func (c *Coordinator) compact() {
 		}
 	}
 	if flush() {
-		if err := p.log.DeleteRecords(min(start, p.highWatermark())); err == nil {
-			p.publish()
-			p.waiters.wakeAll()
-		}
+		c.cutTo, c.cutWhen = start, p.log.EndOffset()
+		c.cut()
 	}
 	c.compactAt = max(compactBytesMin, 2*p.log.SizeBytes())
+}
+
+// cut drops what was before the content that compact has written, when that is durable.
+func (c *Coordinator) cut() {
+	if c.cutWhen == 0 || c.closed || c.cutWhen > c.partition.highWatermark() {
+		return
+	}
+	to := c.cutTo
+	c.cutTo, c.cutWhen = 0, 0
+	if err := c.partition.deleteRecords(to); err != nil {
+		c.partition.warn("the log can't be cut off", zap.Error(err))
+	}
 }

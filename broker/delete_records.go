@@ -1,5 +1,7 @@
 package broker
 
+import "millrace/broker/plog"
+
 // DeleteRecords asks one partition to forget the records before an offset, and takes the answer.
 type DeleteRecords struct {
 	Partition *Partition
@@ -30,11 +32,23 @@ func (b *Broker) DeleteRecords(requests []DeleteRecords, done func()) {
 		if before == -1 {
 			before = p.highWatermark()
 		}
-		if r.Err = p.log.DeleteRecords(before); r.Err != nil {
-			return
+		if r.Err = p.deleteRecords(before); r.Err == nil {
+			r.LowWatermark = p.log.StartOffset()
 		}
-		r.LowWatermark = p.log.StartOffset()
-		p.publish()
-		p.waiters.wakeAll()
 	}, done)
+}
+
+// deleteRecords moves the leader's log start offset up to an offset that is committed; the followers do it after it.
+func (p *Partition) deleteRecords(before int64) error {
+	if before > p.highWatermark() {
+		return plog.ErrOffsetOutOfRange
+	}
+	if before <= p.log.StartOffset() {
+		return nil
+	}
+	if err := p.log.DeleteRecords(before); err != nil {
+		return err
+	}
+	p.startMoved()
+	return nil
 }

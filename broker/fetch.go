@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"millrace/broker/replica"
 	"millrace/jobs"
 	"millrace/metadata"
 	"millrace/protocol"
@@ -26,7 +27,9 @@ type FetchPart struct {
 	ViewFrom, ViewTo int // this part's records are Fetch.Views[ViewFrom:ViewTo]
 	Bytes            int
 
-	waiter waiter
+	readable int64 // the end of what could be read: the high watermark, for a follower the end of the log
+	urgent   bool  // told at once, whatever it brings
+	waiter   waiter
 }
 
 // Fetch reads from partitions in order, and waits at their ends if they hold less than asked for. The caller fills
@@ -51,7 +54,7 @@ type Fetch struct {
 	at, end  int
 	on       *jobs.Executor
 	phase    fetchPhase
-	failed   bool // a part has an error: it is told at once
+	urgent   bool // a part has an error, or something else that is told at once
 	timer    jobs.Timer
 	timed    bool // the timer was initialised
 	deadline time.Time
@@ -98,7 +101,7 @@ func (f *Fetch) Cancel() {
 func (f *Fetch) walk(phase fetchPhase) {
 	if phase == fetchReading {
 		f.release()
-		f.Bytes, f.failed = 0, false
+		f.Bytes, f.urgent = 0, false
 		f.state.Store(fetchWalking)
 	}
 	f.phase, f.at, f.end, f.on = phase, 0, len(f.Parts), nil
@@ -132,7 +135,7 @@ func (f *Fetch) Run() {
 	for ; f.at < f.end && !f.full(); f.at++ {
 		part, member := f.part()
 		if part.Partition == nil {
-			f.failed = f.failed || part.Err != nil
+			f.urgent = f.urgent || part.Err != nil
 			continue
 		}
 		if owner := part.Partition.worker; owner != f.on {
@@ -141,7 +144,7 @@ func (f *Fetch) Run() {
 				return
 			}
 			f.on = nil
-			part.Err, f.failed = ErrNotLeader, true
+			part.Err, f.urgent = ErrNotLeader, true
 			continue
 		}
 		switch {
@@ -178,7 +181,7 @@ func (f *Fetch) part() (part *FetchPart, member *SetPart) {
 func (f *Fetch) walked() {
 	if f.phase == fetchReading {
 		empty := f.Set == nil && len(f.Parts) == 0
-		if f.failed || f.Bytes >= f.BytesMin || empty || f.MaxWait <= 0 || f.left.Load() {
+		if f.urgent || f.Bytes >= f.BytesMin || empty || f.MaxWait <= 0 || f.left.Load() {
 			f.finish()
 			return
 		}
@@ -231,34 +234,75 @@ func (f *Fetch) wake() {
 // read carries out one part on the partition's worker.
 func (p *Partition) read(f *Fetch, part *FetchPart) {
 	part.waiter.unlink()
-	part.ViewFrom, part.ViewTo, part.Bytes = len(f.Views), len(f.Views), 0
+	part.ViewFrom, part.ViewTo, part.Bytes, part.urgent = len(f.Views), len(f.Views), 0, false
 	part.HighWatermark, part.LastStableOffset, part.LogStartOffset = -1, -1, -1
-	if part.Err = p.servingAt(part.LeaderEpoch); part.Err != nil {
-		f.failed = true
-		return
+	part.DivergingEpoch, part.DivergingEnd = -1, -1
+	if f.From != (metadata.Member{}) {
+		p.answer(f, part)
+	} else if part.Err = p.servingAt(part.LeaderEpoch); part.Err == nil {
+		part.readable = p.highWatermark()
+		p.readLog(f, part)
 	}
-	high := p.highWatermark()
+	f.urgent = f.urgent || part.Err != nil || part.urgent
+}
+
+// readLog appends views of the log to the fetch.
+func (p *Partition) readLog(f *Fetch, part *FetchPart) {
 	bytesMax := min(part.BytesMax, f.BytesMax-f.Bytes)
-	views, n, err := p.log.Read(part.Offset, max(bytesMax, 0), high, f.Bytes == 0, f.Views)
+	views, n, err := p.log.Read(part.Offset, max(bytesMax, 0), part.readable, f.Bytes == 0, f.Views)
 	f.Views = views
 	part.LogStartOffset = p.log.StartOffset()
 	if err != nil {
-		part.Err, f.failed = err, true
+		part.Err = err
 		return
 	}
-	part.HighWatermark, part.LastStableOffset = high, high
+	part.HighWatermark, part.LastStableOffset = p.highWatermark(), p.highWatermark()
 	part.ViewTo, part.Bytes = len(views), n
 	f.Bytes += n
 }
 
+// answer reads for a follower: up to the end of the log, if its own is a beginning of it.
+func (p *Partition) answer(f *Fetch, part *FetchPart) {
+	if p.machine == nil {
+		part.Err = ErrNotLeader
+		return
+	}
+	e := &p.replication.fetch
+	*e = replica.Fetch{Head: p.head(), From: replica.Member(f.From), LeaderEpoch: part.LeaderEpoch, Offset: part.Offset,
+		LastEpoch: part.LastEpoch}
+	a := p.stepFetch(e)
+	part.Err, part.urgent = a.err, a.atOnce
+	part.HighWatermark, part.LastStableOffset, part.LogStartOffset = a.HighWatermark, a.HighWatermark, a.LogStart
+	part.DivergingEpoch, part.DivergingEnd = a.DivergingEpoch, a.DivergingEnd
+	part.readable = p.log.EndOffset()
+	if a.err == nil && !a.Diverges() {
+		p.readLog(f, part)
+	}
+}
+
+// readable is what a fetch could read up to now.
+func (p *Partition) readable(f *Fetch) int64 {
+	if f.From != (metadata.Member{}) {
+		return p.log.EndOffset()
+	}
+	return p.highWatermark()
+}
+
+// waitersFor is the list on which a fetch waits.
+func (p *Partition) waitersFor(f *Fetch) *waiters {
+	if f.From != (metadata.Member{}) {
+		return &p.followers
+	}
+	return &p.waiters
+}
+
 // park links one part to wait at the partition's end, unless what it waits for came since it was read.
 func (p *Partition) park(f *Fetch, part *FetchPart) {
-	if p.servingAt(part.LeaderEpoch) != nil || p.highWatermark() != part.HighWatermark ||
-		p.log.StartOffset() > part.Offset {
+	if p.servingAt(part.LeaderEpoch) != nil || p.readable(f) != part.readable || p.log.StartOffset() > part.Offset {
 		f.state.Store(fetchWoken)
 		return
 	}
-	p.waiters.link(&part.waiter, f)
+	p.waitersFor(f).link(&part.waiter, f)
 }
 
 // waiter is a fetch's place in the list of a partition, or that of a part of a set.
@@ -315,6 +359,15 @@ func (l *waiters) wakeAll() {
 		if f := w.told(); f != nil {
 			f.wake()
 		}
+		w = next
+	}
+}
+
+// list notes that there is news, without waking those who wait.
+func (l *waiters) list() {
+	for w := l.first; w != nil; {
+		next := w.next
+		w.told()
 		w = next
 	}
 }

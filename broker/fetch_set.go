@@ -109,7 +109,7 @@ func (part *SetPart) News() bool {
 		return false
 	}
 	found := toldFigures{part.HighWatermark, part.LastStableOffset, part.LogStartOffset}
-	news := part.fresh || part.Err != nil || part.Bytes > 0 || found != part.told
+	news := part.fresh || part.Err != nil || part.urgent || part.Bytes > 0 || found != part.told
 	part.told, part.fresh = found, part.Err != nil // so that the end of an error is news, too
 	return news
 }
@@ -131,12 +131,12 @@ func (s *FetchSet) Settle() {
 // its partition is looked up again before the next reading.
 func (p *Partition) readPart(f *Fetch, part *SetPart) {
 	p.read(f, &part.FetchPart)
-	part.idle = part.Err == nil && part.Offset >= part.HighWatermark
+	part.idle = part.Err == nil && part.Offset >= part.readable
 	if part.idle {
 		part.news.Store(false)
 	}
 	if part.Err == nil {
-		p.waiters.link(&part.waiter, f)
+		p.waitersFor(f).link(&part.waiter, f)
 		part.waiter.part = part
 	}
 }

@@ -49,7 +49,7 @@ func AskCoordinator[R any](b *Broker, groupID string, e group.Event, ready func(
 	}
 }
 
-// coordinatorOf is the partition whose coordinator has a group, nil if this broker does not lead it.
+// coordinatorOf is the partition whose coordinator has a group, nil if this broker has no replica of it.
 func (b *Broker) coordinatorOf(groupID string) *Partition {
 	t := b.deps.Cluster.Image().Topic(metadata.ConsumerOffsetsTopic)
 	if t == nil {
@@ -91,7 +91,7 @@ func (b *Broker) FindCoordinators(groupIDs []string, done func([]*metadata.Broke
 		}
 		found := make([]*metadata.Broker, len(groupIDs))
 		for i, id := range groupIDs {
-			found[i] = image.Broker(t.Partitions[OffsetsPartition(id, len(t.Partitions))].Leader)
+			found[i] = image.Broker(image.LeaderOf(&t.Partitions[OffsetsPartition(id, len(t.Partitions))]))
 		}
 		done(found, nil)
 		return true
@@ -112,7 +112,7 @@ func (b *Broker) FindCoordinators(groupIDs []string, done func([]*metadata.Broke
 func (b *Broker) ListGroups(states, types []string, done func([]group.ListedGroup, error)) {
 	var coordinators []*Partition
 	for _, p := range b.Partitions() {
-		if p.coordinator != nil {
+		if p.coordinates() {
 			coordinators = append(coordinators, p)
 		}
 	}
@@ -145,9 +145,13 @@ func (b *Broker) WatchGroups(f func(group.GroupChange)) {
 
 // topicGone tells the coordinators that a topic was deleted.
 func (b *Broker) topicGone(name string) {
-	for _, p := range b.Partitions() {
-		if p.coordinator != nil {
-			p.worker.Do(func() { p.coordinator.topicDeleted(name) })
+	for _, p := range b.Replicas() {
+		if p.coordinates() {
+			p.worker.Do(func() {
+				if p.coordinator != nil {
+					p.coordinator.topicDeleted(name)
+				}
+			})
 		}
 	}
 }

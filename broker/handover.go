@@ -9,35 +9,27 @@ import (
 
 // contents is what a partition consists of, apart from its place.
 type contents struct {
-	log       *plog.Log // nil: the records are lost
-	producers producers
-	start     int64 // without a log: where the next one begins, so that no offset is ever given twice
+	log            *plog.Log // nil: there is none
+	producers      producers
+	high           int64
+	lossGeneration int32
 }
 
-// lose gives the records' memory back and keeps what must outlive them.
-func (c contents) lose() contents {
-	if c.log == nil {
-		return contents{start: c.start}
+func (c contents) drop() {
+	if c.log != nil {
+		c.log.Close()
 	}
-	end := c.log.EndOffset()
-	c.log.Close()
-	return contents{start: end}
 }
 
 // Handover passes partitions from one broker of this process to another, when a broker is removed that held their
 // only replica. The RAM stays where it is; only its owner changes. Between processes a replica copies instead.
 //
 // The order of events: every broker first hears of what it loses (Broker.Leave) and promises it here, then every
-// broker hears of what it gains (Broker.Lead) and takes it. The log itself follows when the old owner's worker has
+// broker hears of what it has now (Broker.Lead) and takes it. The log itself follows when the old owner's worker has
 // come to it.
 type Handover struct {
 	mu    sync.Mutex
-	items map[partitionKey]*parcel // guarded by mu
-}
-
-type partitionKey struct {
-	topic metadata.TopicID
-	index int32
+	items map[PartitionKey]*parcel // guarded by mu
 }
 
 // parcel is a promise until both sides have come.
@@ -47,16 +39,16 @@ type parcel struct {
 }
 
 // NewHandover makes the one that the brokers of a process share.
-func NewHandover() *Handover { return &Handover{items: map[partitionKey]*parcel{}} }
+func NewHandover() *Handover { return &Handover{items: map[PartitionKey]*parcel{}} }
 
-func (h *Handover) promise(k partitionKey) {
+func (h *Handover) promise(k PartitionKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.items[k] = &parcel{}
 }
 
 // put delivers what was promised. If nobody is there to take it yet, it waits.
-func (h *Handover) put(k partitionKey, c contents) {
+func (h *Handover) put(k PartitionKey, c contents) {
 	h.mu.Lock()
 	p := h.items[k]
 	if p.take == nil {
@@ -70,7 +62,7 @@ func (h *Handover) put(k partitionKey, c contents) {
 }
 
 // take arranges that f gets what was promised, now or later; false if nothing was.
-func (h *Handover) take(k partitionKey, f func(contents)) bool {
+func (h *Handover) take(k PartitionKey, f func(contents)) bool {
 	h.mu.Lock()
 	p := h.items[k]
 	if p == nil || p.contents == nil {
@@ -91,8 +83,8 @@ func (h *Handover) discard(topic metadata.TopicID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for k, p := range h.items {
-		if k.topic == topic && p.contents != nil {
-			p.contents.lose()
+		if k.Topic == topic && p.contents != nil {
+			p.contents.drop()
 			delete(h.items, k)
 		}
 	}
@@ -104,7 +96,7 @@ func (h *Handover) Close() {
 	defer h.mu.Unlock()
 	for k, p := range h.items {
 		if p.contents != nil {
-			p.contents.lose()
+			p.contents.drop()
 		}
 		delete(h.items, k)
 	}

@@ -41,9 +41,14 @@ func (b *Broker) ListOffsets(queries []OffsetQuery, done func()) {
 }
 
 func (p *Partition) offsetAt(q *OffsetQuery) {
+	if q.TimestampMs == LatestTimestamp || q.TimestampMs == MaxTimestamp || q.TimestampMs >= 0 {
+		if q.Err = p.machine.CheckOffsets(); q.Err != nil {
+			return
+		}
+	}
 	switch q.TimestampMs {
 	case LatestTimestamp:
-		q.Offset, q.FoundEpoch = p.highWatermark(), p.leaderEpoch
+		q.Offset, q.FoundEpoch = p.highWatermark(), p.LeaderEpoch()
 	case EarliestTimestamp, EarliestLocalTimestamp:
 		q.Offset, q.FoundEpoch = p.log.StartOffset(), p.log.EpochAt(p.log.StartOffset())
 	case LatestTieredTimestamp, EarliestPendingUploadTimestamp:

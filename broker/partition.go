@@ -3,35 +3,43 @@ package broker
 import (
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
 	"millrace/broker/plog"
+	"millrace/broker/replica"
 	"millrace/jobs"
 	"millrace/metadata"
 )
 
-// Partition is one partition that this broker leads. What Figures tells may be read from anywhere; everything else
-// belongs to the partition's worker.
+// Partition is one replica of a partition that this broker has, leader or follower. What Figures tells may be read from
+// anywhere; everything else belongs to the partition's worker.
 type Partition struct {
 	Topic    string
 	TopicID  metadata.TopicID
 	Index    int32
 	Internal bool
 
-	broker      *Broker
-	worker      *jobs.Executor
-	log         *plog.Log // nil while it is on its way from another broker, and after the partition has left
-	leaderEpoch int32
-	inSync      int // replicas in sync, the leader among them
-	minInSync   int
+	broker *Broker
+	worker *jobs.Executor
+
+	// Both are nil while they are on their way from another broker, and after the partition has left. They agree on
+	// start and end of the log whenever the machine is stepped.
+	log     *plog.Log
+	machine *replica.Machine
+
 	compactOnly bool
 	producers   producers
-	waiters     waiters
-	coordinator *Coordinator // of a partition of __consumer_offsets, else nil
+	waiters     waiters // consumers that wait for the high watermark
+	followers   waiters // followers that wait for the end of the log
+	replication replication
+	coordinator *Coordinator // while this broker leads a partition of __consumer_offsets
 	figures     figures
 }
 
 // figures are published by the worker after each change, for those who only look.
 type figures struct {
 	start, end, high, sizeBytes atomic.Int64
+	leading                     atomic.Bool
 }
 
 // Figures are a partition's offsets and size, as of a moment ago.
@@ -48,16 +56,25 @@ func (p *Partition) Figures() Figures {
 	}
 }
 
+// Leading may be called from anywhere: whether this broker led the partition a moment ago.
+func (p *Partition) Leading() bool { return p.figures.leading.Load() }
+
 func (p *Partition) publish() {
 	p.figures.start.Store(p.log.StartOffset())
 	p.figures.end.Store(p.log.EndOffset())
-	p.figures.high.Store(p.highWatermark())
+	p.figures.high.Store(p.machine.HighWatermark())
 	p.figures.sizeBytes.Store(p.log.SizeBytes())
 }
 
-// serving says whether the partition can be used: its log may not have arrived yet, or have left.
+func (p *Partition) key() PartitionKey { return PartitionKey{p.TopicID, p.Index} }
+
+// coordinates says that whoever leads the partition coordinates groups.
+func (p *Partition) coordinates() bool { return p.Topic == metadata.ConsumerOffsetsTopic }
+
+// serving says whether clients can use the partition here: another broker may lead it, its log may not have arrived yet,
+// or have left.
 func (p *Partition) serving() error {
-	if p.log == nil {
+	if p.machine == nil || p.machine.Role() != replica.Leader {
 		return ErrNotLeader
 	}
 	return nil
@@ -65,66 +82,85 @@ func (p *Partition) serving() error {
 
 // servingAt also compares the leader epoch that a client knows (KIP-320); −1 is not compared.
 func (p *Partition) servingAt(epoch int32) error {
-	switch {
-	case p.log == nil:
+	if p.machine == nil {
 		return ErrNotLeader
-	case epoch < 0 || epoch == p.leaderEpoch:
-		return nil
-	case epoch < p.leaderEpoch:
-		return ErrFencedLeaderEpoch
-	default:
-		return ErrUnknownLeaderEpoch
 	}
+	return p.machine.CheckEpoch(epoch)
 }
 
-// highWatermark is the end of what all replicas in sync hold: with one replica the end of its log.
-func (p *Partition) highWatermark() int64 { return p.log.EndOffset() }
+// highWatermark is the end of what is committed: below it consumers may read.
+func (p *Partition) highWatermark() int64 { return p.machine.HighWatermark() }
 
 // LeaderEpoch may be called inside Visit.
-func (p *Partition) LeaderEpoch() int32 { return p.leaderEpoch }
+func (p *Partition) LeaderEpoch() int32 { return p.machine.LeaderEpoch() }
 
-// open gives the partition its log, on its worker: a new one, or what another broker of this process held before.
+// Progress is how far the followers have come, as their leader sees it. It may be called inside Visit.
+func (p *Partition) Progress() []replica.Progress { return p.machine.Followers(nil) }
+
+// open gives the partition its contents, on its worker: nothing, or what another broker of this process held before.
 func (p *Partition) open(c contents) {
+	self := replica.Member(p.broker.Self)
+	config := replica.DefaultConfig(self)
+	settings := p.broker.deps.Config
+	config.LagTimeMaxMs = settings.ReplicaLagTimeMaxMs
+	config.FetchBackoffMs, config.FetchBackoffFirstMs = int64(settings.ReplicaFetchBackoffMs), fetchBackoffFirstMs
+	config.OffsetCeilingStep = metadata.OffsetCeilingStep
 	p.log, p.producers = c.log, c.producers
-	p.publish()
-	if p.coordinator != nil {
-		p.coordinator.load()
+	if c.log == nil {
+		p.log = p.broker.newLog(p.replication.settings.log, 0, nil)
+		p.machine = replica.New(config, epochCache{p})
+	} else {
+		p.machine = replica.Resume(config, epochCache{p}, replica.Held{StartOffset: c.log.StartOffset(),
+			EndOffset: c.log.EndOffset(), HighWatermark: c.high, LossGeneration: c.lossGeneration})
 	}
+	p.publish()
 }
 
-// close takes the log away, on the worker. Whoever waits learns that the partition is led elsewhere.
+// close takes the contents away, on the worker. Whoever waits learns that the partition is led elsewhere.
 func (p *Partition) close() contents {
-	c := contents{log: p.log, producers: p.producers}
-	p.log, p.producers = nil, producers{}
-	p.waiters.wakeAll()
-	p.waiters.unlinkParts() // they are listed, and fail when they are read
-	if p.coordinator != nil {
-		p.coordinator.close()
+	if p.machine == nil {
+		return contents{}
 	}
+	p.step(&replica.Stop{})
+	p.broker.deps.Wheel.Cancel(&p.replication.timer)
+	c := contents{log: p.log, producers: p.producers, high: p.highWatermark(), lossGeneration: p.machine.LossGeneration()}
+	p.log, p.machine, p.producers = nil, nil, producers{}
 	return c
 }
 
-// apply takes new settings and a new leader epoch.
-func (p *Partition) apply(s settings, leaderEpoch int32) {
-	p.minInSync, p.compactOnly = s.minInSync, s.compactOnly
-	if p.log == nil {
-		return
-	}
-	p.log.SetConfig(s.log)
-	if leaderEpoch != p.leaderEpoch {
-		p.leaderEpoch = leaderEpoch
-		p.waiters.wakeAll()
+// apply takes a topic's settings.
+func (p *Partition) apply(s settings) {
+	p.replication.settings, p.compactOnly = s, s.compactOnly
+	if p.log != nil {
+		p.log.SetConfig(s.log)
 	}
 }
 
 // sweep applies retention and forgets producers that have been quiet for too long.
 func (p *Partition) sweep(nowMs, producerExpirationMs int64) {
-	if p.log == nil {
+	if p.machine == nil {
 		return
 	}
-	if freed := p.log.Retain(nowMs, p.highWatermark()); freed > 0 {
-		p.publish()
-		p.waiters.wakeAll()
-	}
+	p.retain(nowMs)
 	p.producers.expire(nowMs - producerExpirationMs)
+}
+
+// retain removes what the topic's retention doesn't keep. The leader decides it, for all replicas.
+func (p *Partition) retain(nowMs int64) {
+	if p.machine.Role() == replica.Leader && p.log.Retain(nowMs, p.highWatermark()) > 0 {
+		p.startMoved()
+	}
+}
+
+// startMoved tells of a log start offset that the leader has moved. Followers that wait may do so: they learn of it
+// beside the next records.
+func (p *Partition) startMoved() {
+	p.step(&replica.LogStart{Head: p.head(), Offset: p.log.StartOffset()})
+	p.publish()
+	p.waiters.wakeAll()
+	p.followers.list()
+}
+
+func (p *Partition) warn(text string, fields ...zap.Field) {
+	p.broker.deps.Log.Warn(text, append(fields, zap.String("topic", p.Topic), zap.Int32("partition", p.Index))...)
 }

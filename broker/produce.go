@@ -1,7 +1,10 @@
 package broker
 
 import (
+	"sync/atomic"
+
 	"millrace/broker/plog"
+	"millrace/broker/replica"
 	"millrace/jobs"
 	"millrace/protocol/record"
 )
@@ -18,6 +21,8 @@ type AppendPart struct {
 	BaseOffset      int64 // of the batch, or of its first copy if the producer sent it again
 	LogAppendTimeMs int64 // -1 unless the topic's timestamps are the broker's
 	LogStartOffset  int64
+
+	produce *Produce // that waits for the part to be committed
 }
 
 // Produce appends batches to partitions, in order. The caller fills Parts, Acks and Done, calls Start, and reads the
@@ -25,19 +30,22 @@ type AppendPart struct {
 // Produce in steady state allocates nothing.
 type Produce struct {
 	jobs.Link
-	Parts []AppendPart
-	Acks  int16
-	Done  func(*Produce) // called once; must not block
-	Owner any            // the caller's
+	Parts     []AppendPart // not to be reallocated before Done: partitions point to what waits in them
+	Acks      int16
+	TimeoutMs int64          // of AcksAll: how long the replicas in sync have
+	Done      func(*Produce) // called once; must not block
+	Owner     any            // the caller's
 
 	broker *Broker
 	at     int
 	on     *jobs.Executor
+	left   atomic.Int32 // parts that are not committed yet, and the walk
 }
 
 // Start begins the operation on the broker.
 func (p *Produce) Start(b *Broker) {
 	p.broker, p.at, p.on = b, 0, nil
+	p.left.Store(1)
 	p.Run()
 }
 
@@ -59,21 +67,35 @@ func (p *Produce) Run() {
 			part.Err = ErrNotLeader
 			continue
 		}
-		part.Partition.append(part, p.Acks, p.broker.deps.NowMs())
+		part.Partition.append(part, p)
 	}
 	p.on = nil
-	p.Done(p)
+	p.partDone()
+}
+
+// partDone ends the walk, or the wait for one part.
+func (p *Produce) partDone() {
+	if p.left.Add(-1) == 0 {
+		p.Done(p)
+	}
+}
+
+// committed ends the wait for a part, on its partition's worker.
+func (part *AppendPart) committed(err error) {
+	if err != nil {
+		part.Err, part.BaseOffset = err, -1
+	}
+	part.produce.partDone()
 }
 
 // append carries out one part on the partition's worker. Everything that can refuse the batch comes before the log is
 // touched.
-func (p *Partition) append(part *AppendPart, acks int16, nowMs int64) {
+func (p *Partition) append(part *AppendPart, op *Produce) {
 	part.BaseOffset, part.LogAppendTimeMs, part.LogStartOffset = -1, -1, -1
 	if part.Err = p.serving(); part.Err != nil {
 		return
 	}
-	if acks == AcksAll && p.inSync < p.minInSync {
-		part.Err = ErrNotEnoughReplicas
+	if part.Err = p.machine.Admit(op.Acks == AcksAll, part.Batch.LastOffsetDelta()+1); part.Err != nil {
 		return
 	}
 	first, duplicate, err := p.producers.check(part.Batch)
@@ -82,23 +104,49 @@ func (p *Partition) append(part *AppendPart, acks int16, nowMs int64) {
 		return
 	}
 	part.LogStartOffset = p.log.StartOffset()
+	end := p.log.EndOffset()
 	if duplicate {
 		part.BaseOffset = first
+		end = first + int64(part.Batch.LastOffsetDelta()) + 1
+	} else if end, part.Err = p.appendNew(part); part.Err != nil {
 		return
 	}
-	appended, err := p.log.Append(part.Batch, p.leaderEpoch, nowMs)
+	if op.Acks == AcksAll && p.highWatermark() < end {
+		p.awaitCommit(part, op, end)
+	}
+}
+
+// appendNew appends a batch that is no repetition, and returns the offset that follows it.
+func (p *Partition) appendNew(part *AppendPart) (end int64, err error) {
+	nowMs := p.broker.deps.NowMs()
+	appended, err := p.log.Append(part.Batch, p.machine.LeaderEpoch(), nowMs)
 	if err != nil {
-		part.Err = err
-		return
+		return 0, err
 	}
 	part.BaseOffset, part.LogAppendTimeMs = appended.BaseOffset, appended.LogAppendTimeMs
+	end = appended.LastOffset + 1
 	p.appended(part.Batch, appended, nowMs)
+	return end, nil
+}
+
+// awaitCommit makes the produce wait for the high watermark to reach end. A repeated batch waits like its first copy did.
+func (p *Partition) awaitCommit(part *AppendPart, op *Produce, end int64) {
+	part.produce = op
+	op.left.Add(1)
+	e := &p.replication.await
+	head := p.head()
+	*e = replica.Await{Head: head, Offset: end, DeadlineMs: head.NowMs + op.TimeoutMs, Token: part}
+	p.step(e)
 }
 
 // appended tells everyone whom an append concerns.
 func (p *Partition) appended(b record.Batch, a plog.Appended, nowMs int64) {
 	p.producers.note(b, a.BaseOffset, nowMs)
-	p.log.Retain(nowMs, p.highWatermark())
+	p.replication.unread += int64(len(b))
+	e := &p.replication.appended
+	*e = replica.Appended{Head: p.head(), EndOffset: a.LastOffset + 1}
+	p.step(e)
+	p.retain(nowMs)
 	p.publish()
-	p.waiters.wake(len(b))
+	p.followers.wake(len(b))
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"math"
 
+	"millrace/broker/plog"
 	"millrace/protocol/record"
 )
 
@@ -89,6 +90,40 @@ func (ps *producers) note(b record.Batch, baseOffset, nowMs int64) {
 	s.spans[s.count] = sequenceSpan{b.BaseSequence(), lastSequence(b), baseOffset}
 	s.count++
 	s.seenAtMs = nowMs
+}
+
+// truncate takes the state back to what it was when the log ended at to: of producers that have sent something later, what
+// they sent is read again from the log.
+func (ps *producers) truncate(to int64, log *plog.Log) {
+	cut := map[int64]*producerState{}
+	for id, s := range ps.byID {
+		if s.count > 0 && s.spans[s.count-1].baseOffset >= to {
+			cut[id] = s
+			s.keepBelow(log.StartOffset())
+		}
+	}
+	if len(cut) == 0 {
+		return
+	}
+	for b := range log.Batches(log.StartOffset(), to) {
+		if s := cut[b.ProducerID()]; s != nil {
+			ps.note(b, b.BaseOffset(), s.seenAtMs)
+		}
+	}
+	for id, s := range cut {
+		if s.count == 0 {
+			delete(ps.byID, id)
+		}
+	}
+}
+
+// keepBelow forgets what was appended at offset or above.
+func (s *producerState) keepBelow(offset int64) {
+	n := int8(0)
+	for n < s.count && s.spans[n].baseOffset < offset {
+		n++
+	}
+	s.count = n
 }
 
 // expire forgets the producers that have not written since beforeMs.

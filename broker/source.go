@@ -21,7 +21,7 @@ type Source interface {
 	// from anywhere and at any time.
 	Hurry()
 	// Snapshot asks the leader for what a log that begins at its log start offset needs to know of what was before
-	// (replica.EffectCopySnapshot). content is what Partition.installSnapshot takes, and is the callee's to keep.
+	// (replica.EffectCopySnapshot). content is what Broker.Snapshot gives there, and is the callee's to keep.
 	Snapshot(key PartitionKey, leaderEpoch int32, done func(content []byte, err error))
 	// Close gives up: what is under way is done with an error.
 	Close()
@@ -61,7 +61,8 @@ func (r *ReplicaFetch) Release() {
 	if r.Free != nil {
 		r.Free()
 	}
-	r.Err, r.Found, r.Free = nil, nil, nil
+	clear(r.Found)
+	r.Err, r.Found, r.Free = nil, r.Found[:0], nil
 }
 
 // ReplicaFound is the news of one partition.

@@ -24,7 +24,7 @@ func (b *Broker) sweep() {
 		return
 	default:
 	}
-	(&sweepTask{broker: b, partitions: b.Partitions()}).next()
+	(&sweepTask{broker: b, partitions: b.Replicas()}).next()
 }
 
 // sweepTask sweeps a few partitions on their worker and then posts itself again for the next.

@@ -61,7 +61,7 @@ func (d *Desk) produce(h kafka.Header, slot Slot) {
 	}
 	c := d.produces.get()
 	c.desk, c.slot, c.request, c.correlationID = d, slot, request, h.CorrelationID
-	c.op.Acks = request.Acks
+	c.op.Acks, c.op.TimeoutMs = request.Acks, int64(request.TimeoutMs)
 	for cursor := request.Cursor(); cursor.NextTopic(); {
 		for cursor.NextPartition() {
 			c.op.Parts = append(c.op.Parts, broker.AppendPart{})

@@ -84,6 +84,7 @@ func (d *desk) same(what string, got any, want ...string) {
 
 func TestElectLeaders(t *testing.T) {
 	d := newDesk(t, 2)
+	d.Part() // nobody catches up meanwhile
 	d.create(metadata.TopicSpec{Name: "t", Partitions: 2, ReplicationFactor: 2})
 	ref := func(i int32) metadata.PartitionRef { return metadata.PartitionRef{Topic: "t", Partition: i} }
 	d.each(kmsg.ElectLeaders, func(v int16) {
@@ -122,6 +123,7 @@ func TestElectLeaders(t *testing.T) {
 
 func TestElectLeadersUnclean(t *testing.T) {
 	d := newDesk(t, 3)
+	d.Part() // nobody catches up meanwhile
 	d.create(metadata.TopicSpec{Name: "t", Partitions: 1, ReplicationFactor: 2})
 	ref := metadata.PartitionRef{Topic: "t"}
 	d.shrink("t", 0)
@@ -155,6 +157,7 @@ func reassignRequest(topic string, index int32, replicas []int32) *kmsg.AlterPar
 
 func TestReassignments(t *testing.T) {
 	d := newDesk(t, 3)
+	d.Part() // nobody catches up meanwhile
 	d.create(metadata.TopicSpec{Name: "t", Partitions: -1, ReplicationFactor: -1,
 		Assignment: []metadata.ReplicaAssignment{{Partition: 0, Replicas: []int32{1, 2}}, {Partition: 1, Replicas: []int32{2, 3}}}})
 	d.each(kmsg.AlterPartitionAssignments, func(v int16) {

@@ -1,6 +1,10 @@
 package brokertest
 
 import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,8 +24,10 @@ type Cluster struct {
 	testing.TB
 	Central *central.Server
 	Deps    broker.Deps
-	Brokers map[int32]*broker.Broker
+	Brokers map[int32]*broker.Broker // changed under mu, by AddBroker, RemoveBroker and KillBroker
+	mu      sync.Mutex
 	store   *memory.Store
+	apart   atomic.Bool
 }
 
 // New starts a cluster of brokers 1 … n, with settings as name=value.
@@ -39,7 +45,7 @@ func New(t testing.TB, brokers int, set ...string) *Cluster {
 		t.Fatal(err)
 	}
 	c.Deps = broker.Deps{Cluster: c.Central, Config: cfg, Slabs: slab.NewPool(slab.Options{LimitBytes: 64 << 20}),
-		Wheel: jobs.NewWheel(), Handover: broker.NewHandover(), Log: zap.NewNop(), Now: time.Now}
+		Wheel: jobs.NewWheel(), Handover: broker.NewHandover(), Log: zap.NewNop(), Now: time.Now, Source: c.source}
 	c.Central.Subscribe(c.changed)
 	for i := range brokers {
 		c.AddBroker(int32(i + 1))
@@ -51,15 +57,41 @@ func New(t testing.TB, brokers int, set ...string) *Cluster {
 func (c *Cluster) changed(old, new *metadata.Image, deltas []metadata.Delta) {
 	for _, d := range deltas {
 		if r, ok := d.(metadata.BrokerRegistered); ok {
-			c.Brokers[r.Broker.ID] = broker.New(r.Broker.ID, c.Deps)
+			c.mu.Lock()
+			c.Brokers[r.Broker.ID] = broker.New(r.Broker.Member(), c.Deps)
+			c.mu.Unlock()
 		}
 	}
-	for _, b := range c.Brokers {
+	brokers := c.living()
+	for _, b := range brokers {
 		b.Leave(old, new, deltas)
 	}
-	for _, b := range c.Brokers {
+	for _, b := range brokers {
 		b.Lead(old, new, deltas)
 	}
+	for _, b := range brokers {
+		b.Follow(old, new, deltas)
+	}
+}
+
+func (c *Cluster) living() []*broker.Broker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.Brokers))
+}
+
+// Broker finds one that lives.
+func (c *Cluster) Broker(id int32) *broker.Broker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Brokers[id]
+}
+
+func (c *Cluster) source(follower, leader metadata.Member) broker.Source {
+	if b := c.Broker(leader.Broker); b != nil && !c.apart.Load() && b.Self == leader {
+		return b.Source(follower)
+	}
+	return nil
 }
 
 func (c *Cluster) close() {
@@ -89,15 +121,50 @@ func (c *Cluster) AddBroker(id int32) {
 func (c *Cluster) RemoveBroker(id int32) {
 	c.Helper()
 	Wait(c, func(done func(error)) { c.Central.RemoveBroker(id, done) })
-	c.Brokers[id].Close()
-	delete(c.Brokers, id)
+	c.take(id).Close()
 }
+
+func (c *Cluster) take(id int32) *broker.Broker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.Brokers[id]
+	delete(c.Brokers, id)
+	return b
+}
+
+// KillBroker has a broker die with its RAM, and the cluster see it.
+func (c *Cluster) KillBroker(id int32) {
+	c.Helper()
+	b := c.take(id)
+	b.Close()
+	c.Forget(b)
+}
+
+// Forget has the cluster see that a broker, which was closed, is dead.
+func (c *Cluster) Forget(b *broker.Broker) {
+	c.Helper()
+	c.mu.Lock()
+	if c.Brokers[b.ID] == b {
+		delete(c.Brokers, b.ID)
+	}
+	c.mu.Unlock()
+	Wait(c, func(done func(error)) { c.Central.FenceBrokers([]metadata.Member{b.Self}, done) })
+}
+
+// Part takes the followers' ways to leaders that they don't follow yet: what they would catch up on stands still.
+func (c *Cluster) Part() { c.apart.Store(true) }
 
 // CreateTopic makes a topic with one replica of each partition.
 func (c *Cluster) CreateTopic(name string, partitions int32, configs map[string]*string) {
 	c.Helper()
+	c.CreateReplicated(name, partitions, 1, configs)
+}
+
+// CreateReplicated makes a topic with some replicas of each partition.
+func (c *Cluster) CreateReplicated(name string, partitions int32, replicas int16, configs map[string]*string) {
+	c.Helper()
 	Wait(c, func(done func(error)) {
-		spec := metadata.TopicSpec{Name: name, Partitions: partitions, ReplicationFactor: 1, Configs: configs}
+		spec := metadata.TopicSpec{Name: name, Partitions: partitions, ReplicationFactor: replicas, Configs: configs}
 		c.Central.CreateTopics([]metadata.TopicSpec{spec}, false, func(r []metadata.TopicResult) { done(r[0].Err) })
 	})
 }
@@ -113,7 +180,7 @@ func (c *Cluster) DeleteTopic(name string) {
 // Leader finds who leads a partition, and the partition.
 func (c *Cluster) Leader(topic string, index int32) (*broker.Broker, *broker.Partition) {
 	c.Helper()
-	b := c.Brokers[c.Central.Image().Topic(topic).Partitions[index].Leader]
+	b := c.Broker(c.Central.Image().Topic(topic).Partitions[index].Leader)
 	p, err := b.Partition(topic, index)
 	if err != nil {
 		c.Fatal(err)
