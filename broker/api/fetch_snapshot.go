@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"millrace/broker"
 	"millrace/metadata"
 	"millrace/protocol"
 )
@@ -39,11 +40,7 @@ func (c *call) fetchSnapshot(req *kmsg.FetchSnapshotRequest) {
 		done(nil, metadata.ErrUnknownTopicID)
 		return
 	}
-	partition, err := c.Broker.PartitionByID(id, asked.Partition)
-	if err != nil {
-		done(nil, err)
-		return
-	}
 	from := metadata.Member{Broker: req.ReplicaID, Incarnation: binary.BigEndian.Uint64(asked.ReplicaDirectoryID[:8])}
-	c.Broker.Snapshot(from, partition, asked.CurrentLeaderEpoch, done)
+	key := broker.PartitionKey{Topic: id, Index: asked.Partition}
+	c.Broker.Snapshot(from, key, asked.CurrentLeaderEpoch, done)
 }
