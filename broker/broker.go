@@ -105,7 +105,9 @@ func (b *Broker) Close() {
 }
 
 // clockMs is the clock of the step machines: it doesn't jump when somebody sets the machine's.
-func (b *Broker) clockMs() int64 { return b.deps.Now().Sub(b.began).Milliseconds() }
+func (b *Broker) clockMs() int64 { return b.clockAt(b.deps.Now()) }
+
+func (b *Broker) clockAt(now time.Time) int64 { return now.Sub(b.began).Milliseconds() }
 
 // Partition finds this broker's replica of a partition; whether it leads is known on its worker. The errors are
 // ErrUnknownPartition and ErrNotLeader.

@@ -148,7 +148,8 @@ func (c *Coordinator) carryOut(e group.Event, token any) {
 // batch, some are there: offsets that were committed although the client was told to try again, which it will.
 func (c *Coordinator) write(records []group.Record) error {
 	p := c.partition
-	nowMs := p.broker.deps.NowMs()
+	now := p.broker.deps.Now()
+	nowMs := now.UnixMilli()
 	for len(records) > 0 {
 		c.builder.Reset(record.Options{})
 		for len(records) > 0 && (c.builder.Count() == 0 || c.builder.SizeBytes() < batchBytesMax) {
@@ -163,7 +164,7 @@ func (c *Coordinator) write(records []group.Record) error {
 		if err != nil {
 			return refusal(err)
 		}
-		p.appended(b, appended, nowMs)
+		p.appended(b, appended, now)
 	}
 	return nil
 }

@@ -293,6 +293,7 @@ type takeTask struct {
 	items   []taken
 	at      int
 	on      *jobs.Executor
+	events  foundEvents
 }
 
 type taken struct {
@@ -313,7 +314,7 @@ func (t *takeTask) Run() {
 			t.on = nil
 			continue
 		}
-		x.partition.found(x.asked, x.found)
+		x.partition.found(x.asked, x.found, &t.events)
 	}
 	clear(t.items)
 	t.fetcher.took()

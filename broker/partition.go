@@ -60,10 +60,17 @@ func (p *Partition) Figures() Figures {
 func (p *Partition) Leading() bool { return p.figures.leading.Load() }
 
 func (p *Partition) publish() {
-	p.figures.start.Store(p.log.StartOffset())
-	p.figures.end.Store(p.log.EndOffset())
-	p.figures.high.Store(p.machine.HighWatermark())
-	p.figures.sizeBytes.Store(p.log.SizeBytes())
+	tell(&p.figures.start, p.log.StartOffset())
+	tell(&p.figures.end, p.log.EndOffset())
+	tell(&p.figures.high, p.machine.HighWatermark())
+	tell(&p.figures.sizeBytes, p.log.SizeBytes())
+}
+
+// tell stores what has changed: to look is cheaper than to store.
+func tell(figure *atomic.Int64, now int64) {
+	if figure.Load() != now {
+		figure.Store(now)
+	}
 }
 
 func (p *Partition) key() PartitionKey { return PartitionKey{p.TopicID, p.Index} }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"sync/atomic"
+	"time"
 
 	"millrace/broker/plog"
 	"millrace/broker/replica"
@@ -118,14 +119,14 @@ func (p *Partition) append(part *AppendPart, op *Produce) {
 
 // appendNew appends a batch that is no repetition, and returns the offset that follows it.
 func (p *Partition) appendNew(part *AppendPart) (end int64, err error) {
-	nowMs := p.broker.deps.NowMs()
-	appended, err := p.log.Append(part.Batch, p.machine.LeaderEpoch(), nowMs)
+	now := p.broker.deps.Now()
+	appended, err := p.log.Append(part.Batch, p.machine.LeaderEpoch(), now.UnixMilli())
 	if err != nil {
 		return 0, err
 	}
 	part.BaseOffset, part.LogAppendTimeMs = appended.BaseOffset, appended.LogAppendTimeMs
 	end = appended.LastOffset + 1
-	p.appended(part.Batch, appended, nowMs)
+	p.appended(part.Batch, appended, now)
 	return end, nil
 }
 
@@ -140,11 +141,12 @@ func (p *Partition) awaitCommit(part *AppendPart, op *Produce, end int64) {
 }
 
 // appended tells everyone whom an append concerns.
-func (p *Partition) appended(b record.Batch, a plog.Appended, nowMs int64) {
+func (p *Partition) appended(b record.Batch, a plog.Appended, now time.Time) {
+	nowMs := now.UnixMilli()
 	p.producers.note(b, a.BaseOffset, nowMs)
 	p.replication.unread += int64(len(b))
 	e := &p.replication.appended
-	*e = replica.Appended{Head: p.head(), EndOffset: a.LastOffset + 1}
+	*e = replica.Appended{Head: replica.Head{NowMs: p.broker.clockAt(now)}, EndOffset: a.LastOffset + 1}
 	p.step(e)
 	p.retain(nowMs)
 	p.publish()

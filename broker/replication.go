@@ -130,7 +130,7 @@ func (p *Partition) settle() {
 	}
 	if r.moved {
 		r.moved = false
-		p.publish()
+		tell(&p.figures.high, p.highWatermark())
 		p.waiters.wake(int(r.unread))
 		p.followers.list()
 		if p.highWatermark() == p.log.EndOffset() {
@@ -200,18 +200,26 @@ func (p *Partition) learn(img *metadata.Image, t *metadata.Topic, e *replica.Met
 	p.publish()
 }
 
+// foundEvents are what the partitions of an answer are told with, one after the other.
+type foundEvents struct {
+	answer     replica.FetchAnswer
+	replicated replica.Replicated
+}
+
 // found takes what a leader has answered. position is what it was asked for.
-func (p *Partition) found(position replica.Position, f *ReplicaFound) {
+func (p *Partition) found(position replica.Position, f *ReplicaFound, e *foundEvents) {
 	if p.machine == nil {
 		return
 	}
-	p.step(&replica.FetchAnswer{Head: p.head(), Position: position, Err: f.Err, Answer: f.Answer, Records: len(f.Records) > 0})
+	e.answer = replica.FetchAnswer{Head: p.head(), Position: position, Err: f.Err, Answer: f.Answer, Records: len(f.Records) > 0}
+	p.step(&e.answer)
 	if !p.replication.append {
 		return
 	}
 	p.replication.append = false
 	err := p.appendReplicated(f.Records)
-	p.step(&replica.Replicated{Head: p.head(), EndOffset: p.log.EndOffset(), Err: err})
+	e.replicated = replica.Replicated{Head: p.head(), EndOffset: p.log.EndOffset(), Err: err}
+	p.step(&e.replicated)
 	p.publish()
 }
 

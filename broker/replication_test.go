@@ -237,3 +237,30 @@ func TestAllReplicasDie(t *testing.T) {
 		t.Errorf("%d, %v", part.BaseOffset, part.Err)
 	}
 }
+
+// In steady state an acks=all produce with three replicas allocates nothing, the followers' part included.
+func TestAcksAllAllocatesNothing(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	c := newCluster(t, 3)
+	c.CreateReplicated("t", 1, 3, map[string]*string{"retention.bytes": new("1048576")})
+	leader, p := c.Leader("t", 0)
+	data := batch(t, plain, 40)
+	done := make(chan error, 1)
+	op := &broker.Produce{Acks: broker.AcksAll, TimeoutMs: 5000, Parts: make([]broker.AppendPart, 1),
+		Done: func(op *broker.Produce) { done <- op.Parts[0].Err }}
+	produce := func() {
+		op.Parts[0] = broker.AppendPart{Partition: p, Batch: data}
+		op.Start(leader)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5000 {
+		produce()
+	}
+	if n := testing.AllocsPerRun(5000, produce); n >= 0.1 { // the timers of quiet times may allocate
+		t.Errorf("%.2f allocations", n)
+	}
+}

@@ -7,7 +7,7 @@ import (
 // Source is this broker as a follower of the same process reads from it: an operation like any other, without a socket.
 func (b *Broker) Source(follower metadata.Member) Source {
 	s := &localSource{leader: b, follower: follower, parts: map[PartitionKey]*SetPart{}}
-	s.set.ByID = true
+	s.set.ByID, s.free = true, s.op.release
 	s.op.From, s.op.Set, s.op.Done, s.op.All = follower, &s.set, s.fetched, false
 	return s
 }
@@ -19,6 +19,7 @@ type localSource struct {
 	set      FetchSet
 	parts    map[PartitionKey]*SetPart
 	request  *ReplicaFetch
+	free     func() // made once: a method value would be an allocation each time
 }
 
 func (s *localSource) Fetch(r *ReplicaFetch) {
@@ -63,7 +64,7 @@ func (s *localSource) fetched(op *Fetch) {
 		r.Found = append(r.Found, found)
 	}
 	s.set.Settle()
-	r.Free = op.release
+	r.Free = s.free
 	r.Done(r)
 }
 
