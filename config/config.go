@@ -70,6 +70,14 @@ type Config struct {
 	OffsetsCommitTimeoutMs          int32
 	OffsetMetadataMaxBytes          int32
 
+	// The cluster.
+	Cluster                             Cluster
+	BrokerSessionTimeoutMs              int32
+	AutoLeaderRebalance                 bool
+	LeaderImbalanceCheckIntervalSeconds int64
+	ControlledShutdown                  bool
+	DrainTimeoutMs                      int64
+
 	// The process.
 	MemoryMaxBytes int64
 	MemoryTrimMs   int64
@@ -87,6 +95,7 @@ type Config struct {
 	controlListener string
 	httpListener    string
 	memoryMax       string
+	clusterMembers  []string
 
 	settings map[string][]setting // by name, the source that wins first; at most one of each source
 }

@@ -31,6 +31,7 @@ func (c *Config) derive() error {
 	if problem := c.deriveHTTP(); problem != nil {
 		problems = append(problems, problem)
 	}
+	problems = append(problems, c.deriveCluster()...)
 	if c.GroupMinSessionTimeoutMs > c.GroupMaxSessionTimeoutMs {
 		problems = append(problems, c.problem("group.min.session.timeout.ms",
 			fmt.Sprintf("expected no more than group.max.session.timeout.ms, which is %d", c.GroupMaxSessionTimeoutMs)))

@@ -20,8 +20,8 @@
 //   - A Config that exists is valid: every value passed its rule, and the ones that depend on each other were compared.
 //   - Each accepted name either has an effect or says that it has none (Effect, Report.Ignored). Values that Millrace will never honour,
 //     such as compression.type=gzip, are refused.
-//   - Defaults are Kafka's 4.x, except listeners (this machine only, as there is no authentication) and
-//     group.initial.rebalance.delay.ms (0). Own names start with "millrace.", apart from control.listener and http.listener.
+//   - Defaults are Kafka's 4.x, except listeners (this machine only, as there is no authentication),
+//     group.initial.rebalance.delay.ms (0), broker.session.timeout.ms and leader.imbalance.check.interval.seconds (5). Own names start with "millrace.", apart from control.listener and http.listener.
 //   - Messages of [InvalidConfigError] are Kafka's own texts, since tools match on them.
 //   - Nothing here is changed after it was returned; there are no locks and no goroutines.
 package config

@@ -21,7 +21,7 @@ var ignoredGroups = []group{
 		remote.* rsm.config.* rlmm.config.* follower.fetch.last.tiered.offset.enable`},
 	{reason: "the central server takes the place of KRaft and ZooKeeper", names: `
 		process.roles controller.* controlled.shutdown.* zookeeper.* initial.broker.registration.timeout.ms
-		broker.heartbeat.interval.ms broker.session.timeout.ms broker.id.generation.enable reserved.broker.max.id
+		broker.heartbeat.interval.ms broker.id.generation.enable reserved.broker.max.id
 		early.start.listeners unstable.* inter.broker.protocol.version`},
 	{reason: "brokers of one process need no connections among themselves", names: `
 		inter.broker.listener.name replica.socket.* socket.connection.setup.* request.timeout.ms

@@ -57,7 +57,8 @@ func TestTopicConfigsAreKafkas(t *testing.T) {
 // Every broker config of Kafka is known: as a row with Kafka's type, default and update mode, or as a name without effect.
 func TestBrokerConfigsAreKafkas(t *testing.T) {
 	c := Default()
-	ours := map[string]string{"node.id": "-1", "group.initial.rebalance.delay.ms": "0", "controller.listener.names": "<null>", "listeners": "PLAINTEXT://127.0.0.1:9092"}
+	ours := map[string]string{"node.id": "-1", "group.initial.rebalance.delay.ms": "0", "controller.listener.names": "<null>", "listeners": "PLAINTEXT://127.0.0.1:9092",
+		"broker.session.timeout.ms": "6000", "leader.imbalance.check.interval.seconds": "5"}
 	theirs := map[string]bool{}
 	for _, r := range kafkaRows(t, "testdata/kafka-4.4-broker.tsv") {
 		name := r[0]

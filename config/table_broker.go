@@ -1,8 +1,8 @@
 package config
 
 // brokerTable is the one place that knows the broker configs; names, types, defaults and update modes are those of
-// Kafka 4.x (its page "Broker Configs"), apart from listeners, group.initial.rebalance.delay.ms
-// and the names of our own at the end.
+// Kafka 4.x (its page "Broker Configs"), apart from listeners, group.initial.rebalance.delay.ms,
+// broker.session.timeout.ms, leader.imbalance.check.interval.seconds and the names of our own.
 var brokerTable = []Key{
 	{section: "The broker and its listeners", Name: "node.id", Type: Int, Default: "-1", rule: atLeast(-1), field: func(c *Config) any { return &c.NodeID },
 		Doc: "The id of the broker that the listeners belong to. -1: the central server issues the next free one, starting at 1."},
@@ -42,8 +42,45 @@ var brokerTable = []Key{
 		Doc: "How many bytes of records a follower asks for in one fetch."},
 	{Name: "replica.fetch.backoff.ms", Type: Int, Default: "1000", rule: atLeast(0), field: func(c *Config) any { return &c.ReplicaFetchBackoffMs },
 		Doc: "How long a follower waits after an error before it fetches again, in milliseconds: after the first 10, then twice as long each time up to this."},
-	{Name: "auto.leader.rebalance.enable", Type: Boolean, Default: "true", Effect: Planned,
-		Doc: "Whether leadership goes back to the preferred replica by itself."},
+	{Name: "auto.leader.rebalance.enable", Type: Boolean, Default: "true", field: func(c *Config) any { return &c.AutoLeaderRebalance },
+		Doc: "Whether leadership goes back to the preferred replica by itself, once that is in sync."},
+	{Name: "leader.imbalance.check.interval.seconds", Type: Long, Default: "5", rule: atLeast(1), field: func(c *Config) any { return &c.LeaderImbalanceCheckIntervalSeconds },
+		Doc: "How often the controller looks for partitions that aren't led by their preferred replica. Kafka's default is 300; here it costs little, and after a rolling restart the last broker led nothing for five minutes."},
+	{Name: "controlled.shutdown.enable", Type: Boolean, Default: "true", field: func(c *Config) any { return &c.ControlledShutdown },
+		Doc: "Whether a broker of a cluster of several processes that is asked to stop (SIGTERM) first hands over what it leads and what nobody else has."},
+	{Name: "millrace.drain.timeout.ms", Type: Long, Default: "60000", rule: atLeast(0), field: func(c *Config) any { return &c.DrainTimeoutMs },
+		Doc: "How long a broker that leaves waits for others to take over, in milliseconds. Then the log says for which partitions nobody could, and a process that was asked to stop stops. A second signal ends the wait at once."},
+
+	{section: "The cluster", Name: "millrace.node.name", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.NodeName },
+		Doc: "The name of this process among those of millrace.cluster; `--name`. With an etcd of your own it is for people only."},
+	{Name: "millrace.cluster", Type: List, Default: "", field: func(c *Config) any { return &c.clusterMembers },
+		Doc: "The processes that form a cluster, each with an etcd server in it that holds the metadata: name=host:port, separated by commas, the same on all; `--cluster`. 1, 3, 5 or 7 of them. The ports are those on which the members' etcd servers talk to each other. Whoever reaches them can change anything: use a network of your own, or millrace.cluster.tls. Empty, and no millrace.etcd.endpoints: the metadata is in this process' memory."},
+	{Name: "millrace.cluster.listener", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.Listener },
+		Doc: "host:port where this process listens for the members of millrace.cluster, if that isn't its address there (behind a port mapping)."},
+	{Name: "millrace.cluster.tls.ca.file", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.TLS.CA },
+		Doc: "PEM file of who signed the certificates of millrace.cluster's members. With it they talk TLS, and each must show a certificate."},
+	{Name: "millrace.cluster.tls.certificate.file", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.TLS.Certificate },
+		Doc: "PEM file of this member's certificate."},
+	{Name: "millrace.cluster.tls.key.file", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.TLS.Key },
+		Doc: "PEM file of its key."},
+	{Name: "millrace.data.dir", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.DataDir },
+		Doc: "The folder of this member's etcd: metadata, never a record; `--data-dir`. Empty: a temporary one, removed at the end. Then a member that starts again is taken in by the others, and if all are stopped at once the next start is a new cluster without topics. With it topics, settings and broker ids outlive that; the records don't, and their loss is declared."},
+	{Name: "millrace.etcd.endpoints", Type: List, Default: "", field: func(c *Config) any { return &c.Cluster.EtcdEndpoints },
+		Doc: "An etcd (3.5.8 or later) that runs elsewhere and holds the metadata: http(s)://host:port, separated by commas, of all its members; `--etcd-endpoints`."},
+	{Name: "millrace.etcd.prefix", Type: String, Default: "millrace/", field: func(c *Config) any { return &c.Cluster.EtcdPrefix },
+		Doc: "What all keys begin with, so that several clusters can share an etcd."},
+	{Name: "millrace.etcd.user", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.EtcdUser },
+		Doc: "etcd's user. Empty: no authentication."},
+	{Name: "millrace.etcd.password", Type: Password, Default: "", field: func(c *Config) any { return &c.Cluster.EtcdPassword },
+		Doc: "That user's password. The environment (MILLRACE_ETCD_PASSWORD) or a file is a better place than the command line."},
+	{Name: "millrace.etcd.tls.ca.file", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.EtcdTLS.CA },
+		Doc: "PEM file of who signed etcd's certificate. Empty: the system's roots, for https:// endpoints."},
+	{Name: "millrace.etcd.tls.certificate.file", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.EtcdTLS.Certificate },
+		Doc: "PEM file of the certificate that etcd asks for."},
+	{Name: "millrace.etcd.tls.key.file", Type: String, Default: "", field: func(c *Config) any { return &c.Cluster.EtcdTLS.Key },
+		Doc: "PEM file of its key."},
+	{Name: "broker.session.timeout.ms", Type: Int, Default: "6000", rule: atLeast(1000), field: func(c *Config) any { return &c.BrokerSessionTimeoutMs },
+		Doc: "A broker that wasn't heard of for so many milliseconds is fenced, in a cluster of several processes; etcd counts in seconds. One whose process dies is seen much sooner, by its connections. Kafka's default is 9000."},
 
 	{section: "Logs", Name: "message.max.bytes", Type: Int, Default: "1048588", rule: atLeast(0), Update: ClusterWide,
 		Doc: "Default of the topic config max.message.bytes."},
