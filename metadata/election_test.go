@@ -115,6 +115,9 @@ func TestSession(t *testing.T) {
 		if lost() || store.KeepAlive(t.Context(), s.Lease()) != nil {
 			t.Fatal("the session was lost without a reason")
 		}
+		if silent := time.Since(s.Heard()); silent > ttl/2 {
+			t.Errorf("the store wasn't heard for %v", silent)
+		}
 		l.set(true)
 		time.Sleep(ttl / 2)
 		l.set(false)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type Session struct {
 	store Store
 	id    LeaseID
 	ttl   time.Duration
+	heard atomic.Int64 // time of the last answer's question, in nanoseconds since 1970
 	lost  chan struct{}
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
@@ -36,6 +38,7 @@ func OpenSession(ctx context.Context, store Store, ttl time.Duration) (*Session,
 	}
 	life, stop := context.WithCancel(context.Background())
 	s := &Session{store: store, id: id, ttl: ttl, lost: make(chan struct{}), stop: stop}
+	s.heard.Store(heard.UnixNano())
 	s.wg.Go(func() { s.keep(life, heard) })
 	return s, nil
 }
@@ -47,6 +50,9 @@ func (s *Session) Lease() LeaseID { return s.id }
 // answered for nearly its ttl. Others don't take it for over before that. Close
 // doesn't close it.
 func (s *Session) Lost() <-chan struct{} { return s.lost }
+
+// Heard is when the store was asked last that has answered. It moves on with each renewal.
+func (s *Session) Heard() time.Time { return time.Unix(0, s.heard.Load()) }
 
 // Close stops keeping the lease alive, and revokes it, so that its keys go at once;
 // that is given up when ctx is done, and the lease then runs out.
@@ -76,6 +82,7 @@ func (s *Session) keep(life context.Context, heard time.Time) {
 		switch {
 		case err == nil:
 			heard = asked
+			s.heard.Store(heard.UnixNano())
 			delay = max(0, every-time.Since(asked))
 		case life.Err() != nil:
 			return

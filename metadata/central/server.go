@@ -32,6 +32,7 @@ type Options struct {
 	// Without it this server is.
 	Election bool
 	Name     string // of this server in an election, for people
+	Token    uint64 // of this server in an election, for machines: Depose; 0 draws one. Never the same in two lives
 
 	// LeaseTTL is that of the brokers' leases; 0: brokers have none.
 	LeaseTTL time.Duration
@@ -86,9 +87,12 @@ func Open(o Options) (*Server, error) {
 	if o.ClusterID == "" {
 		o.ClusterID = metadata.NewTopicID().String() // Kafka's cluster ids have the same form
 	}
+	if o.Token == 0 {
+		o.Token = newIncarnation()
+	}
 	s := &Server{
 		store: o.Store, log: o.Log, policy: o.Policy.WithDefaults(), commandsMax: o.CommandsMax,
-		election: o.Election, name: o.Name, token: newIncarnation(), ttlMs: o.LeaseTTL.Milliseconds(),
+		election: o.Election, name: o.Name, token: o.Token, ttlMs: o.LeaseTTL.Milliseconds(),
 		executor: jobs.NewExecutor(jobs.ExecutorOptions{Name: "metadata"}),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)

@@ -32,10 +32,16 @@ func (s *Server) Campaign(lease metadata.LeaseID, done func(won bool, err error)
 
 // Resign gives up the office of controller, if this server has it.
 // Errors: ErrUnavailable.
-func (s *Server) Resign(done func(error)) {
+func (s *Server) Resign(done func(error)) { s.Depose(s.token, done) }
+
+// Depose ends the term of the controller with that token, if it is in office. Whoever has seen its process dead
+// need not wait for its lease. Wrong or not, it is safe: what a controller writes holds only while its own term lasts.
+// Errors: ErrUnavailable.
+func (s *Server) Depose(token uint64, done func(error)) {
 	s.submit(&command{
+		urgent: true,
 		plan: func(img *metadata.Image) []metadata.Delta {
-			if img.Controller().Token != s.token {
+			if img.Controller().Token != token {
 				return nil
 			}
 			return []metadata.Delta{metadata.ControllerResigned{}}

@@ -142,6 +142,19 @@ func TestElection(t *testing.T) {
 			t.Error(err)
 		}
 		g.campaign(g.two, true)
+		depose := func(token uint64) {
+			if err := await(func(done func(error)) { g.one.Depose(token, done) }); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+		if depose(g.one.token); !g.two.InOffice() {
+			t.Error("deposed although another's token was named")
+		}
+		if depose(g.two.token); g.two.InOffice() {
+			t.Error("in office after it was deposed")
+		}
+		g.campaign(g.two, true)
 		g.end(g.lease)
 		synctest.Wait()
 		if g.two.InOffice() {
