@@ -27,7 +27,6 @@ type control struct {
 	desk         *front.Desk
 	listener     *reactor.Listener // nil: the port is not open
 	groupChanges atomic.Uint64
-	began        time.Time
 }
 
 // OpenControl opens the control port (control.listener) and returns its address; "" if the configuration has none.
@@ -130,7 +129,7 @@ func (h frontHost) Connections(id int32) int {
 func (h frontHost) GroupChanges() uint64 { return h.control.groupChanges.Load() }
 
 func (h frontHost) Fill(s *console.ServerStatus) {
-	s.Version, s.UptimeMs = Version, time.Since(h.control.began).Milliseconds()
+	s.Version, s.UptimeMs = Version, time.Since(h.began).Milliseconds()
 	s.Goroutines = runtime.NumGoroutine()
 	stats := h.slabs.Stats()
 	s.MemoryUsedBytes, s.MemoryMaxBytes = stats.UsedTotal(), stats.LimitBytes
@@ -145,6 +144,9 @@ func (s *Server) watchGroups(b *broker.Broker) {
 }
 
 func (s *Server) closeControl() {
+	if s.control.desk == nil {
+		return
+	}
 	if s.control.listener != nil {
 		s.control.listener.Close()
 	}

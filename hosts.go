@@ -20,7 +20,8 @@ import (
 	"millrace/reactor"
 )
 
-// host is one broker of this process with its listener. It is filled before it is registered, and then only read.
+// host is one broker of this process with its listener. What is here is written before it is in Server.hosts, and then
+// only read.
 type host struct {
 	member   metadata.Member // broker −1 until it is registered
 	name     string          // the address as it was asked for
@@ -37,8 +38,6 @@ func (h *host) close() {
 		h.broker.Close()
 	}
 }
-
-func (h *host) info() BrokerInfo { return BrokerInfo{ID: h.member.Broker, Addr: h.addr.String()} }
 
 // newIncarnation draws the number of a broker's life: 64 random bits, not 0.
 func newIncarnation() uint64 {
@@ -90,35 +89,83 @@ func (s *Server) start(name string, port int, id int32, done func(BrokerInfo, er
 		done(BrokerInfo{}, ErrClosed)
 		return
 	}
-	h.member.Incarnation = s.drawIncarnation()
-	s.pending[h.member.Incarnation] = h
+	r := &registration{host: h, id: id, incarnation: s.drawIncarnation(), done: done,
+		deadline: time.Now().Add(2*s.leaseTTL() + registerLimit)}
+	s.pending[r.incarnation] = h
 	s.mu.Unlock()
 	if id == metadata.NoBroker {
-		id = s.idOf(h)
+		r.id = s.idOf(h)
 	}
-	s.register(h, id, done)
+	s.register(r)
 }
 
-// register brings a host into the cluster.
-func (s *Server) register(h *host, id int32, done func(BrokerInfo, error)) {
-	spec := metadata.BrokerSpec{ID: id, Rack: s.config.Rack, Endpoints: []metadata.Endpoint{h.endpoint},
-		Incarnation: h.member.Incarnation}
+// registration is one host's on its way.
+type registration struct {
+	host        *host
+	id          int32
+	incarnation uint64
+	deadline    time.Time // of further attempts
+	done        func(BrokerInfo, error)
+}
+
+// How long it is tried to register.
+const (
+	registerPause = 250 * time.Millisecond
+	registerLimit = 10 * time.Second // beside two sessions' time
+)
+
+// register brings a host into the cluster. The answer of a store that is away may be lost, and a broker of the same id
+// that died somewhere else is in its way until it is fenced; so it is asked for again for a while, always for the
+// same life.
+func (s *Server) register(r *registration) {
+	spec := metadata.BrokerSpec{ID: r.id, Rack: s.config.Rack, Endpoints: []metadata.Endpoint{r.host.endpoint},
+		Incarnation: r.incarnation, Lease: s.lease()}
 	s.central.RegisterBroker(spec, func(b *metadata.Broker, err error) {
-		s.mu.Lock()
-		delete(s.pending, spec.Incarnation)
-		s.mu.Unlock()
-		if err != nil {
-			h.listener.Close()
-			done(BrokerInfo{}, err)
+		if err == nil {
+			s.unpend(r)
+			s.log.Info("broker created", zap.Int32("broker", b.ID), zap.Stringer("address", r.host.addr))
+			r.done(BrokerInfo{ID: b.ID, Addr: r.host.addr.String()}, nil)
 			return
 		}
-		s.log.Info("broker created", zap.Int32("broker", b.ID), zap.Stringer("address", h.addr))
-		done(h.info(), nil)
+		again := errors.Is(err, metadata.ErrUnavailable) || errors.Is(err, metadata.ErrDuplicateBroker)
+		if again && s.several() && time.Now().Before(r.deadline) {
+			s.log.Warn("the broker isn't registered yet", zap.Stringer("address", r.host.addr), zap.Error(err))
+			s.background.Go(func() {
+				select {
+				case <-time.After(registerPause):
+					s.register(r)
+				case <-s.done:
+					s.giveUp(r, ErrClosed)
+				}
+			})
+			return
+		}
+		s.giveUp(r, err)
 	})
 }
 
-// drawIncarnation, with mu held, draws the number of a broker's life.
-func (s *Server) drawIncarnation() uint64 { return newIncarnation() }
+// giveUp ends a registration that failed.
+func (s *Server) giveUp(r *registration, err error) {
+	s.unpend(r)
+	r.host.listener.Close()
+	r.done(BrokerInfo{}, err)
+}
+
+func (s *Server) unpend(r *registration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pending, r.incarnation)
+}
+
+// drawIncarnation, with mu held, draws the number of a broker's life. The first of a process is the process' own, so that
+// whoever sees that broker die knows which controller does.
+func (s *Server) drawIncarnation() uint64 {
+	if !s.drawn {
+		s.drawn = true
+		return s.token
+	}
+	return newIncarnation()
+}
 
 // idOf is the id that a new broker asks for; NoBroker: the next that is free.
 func (s *Server) idOf(h *host) int32 {
@@ -185,6 +232,9 @@ func (s *Server) endpoint(name string, h *host) metadata.Endpoint {
 	if len(s.config.Listeners) > 0 {
 		e.Name = s.config.Listeners[0].Name
 	}
+	if peer := s.config.Cluster.Host(); peer != "" && config.IsMetaAddress(e.Host) {
+		e.Host = peer
+	}
 	if len(s.config.AdvertisedListeners) == 0 {
 		return e
 	}
@@ -222,6 +272,11 @@ func (s *Server) changed(old, new *metadata.Image, deltas []metadata.Delta) {
 			s.displace(removed.ID, 0)
 		}
 	}
+	if new.Controller().Token == 0 {
+		s.stand()
+	}
+	s.sessions.poke()
+	s.news.tell()
 }
 
 // admit makes the broker of a registration, if it is one of this process.
@@ -229,7 +284,7 @@ func (s *Server) admit(registered *metadata.Broker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.pending[registered.Incarnation]
-	if h == nil || s.hosts[registered.ID] == h {
+	if h == nil || h.broker != nil || s.closed {
 		return
 	}
 	h.member = registered.Member()

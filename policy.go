@@ -12,6 +12,7 @@ func policy(c *config.Config) central.Policy {
 		ReplicationFactor: c.DefaultReplicationFactor,
 		MinInSyncReplicas:     c.TopicDefaults.MinInsyncReplicas,
 		UncleanLeaderElection: c.TopicDefaults.UncleanLeaderElection,
+		NoHandover:            c.Cluster.Several(),
 		ValidateConfigs: func(_ string, configs map[string]string) error {
 			_, err := c.Topic(configs)
 			return err

@@ -22,6 +22,16 @@ type serverFlags struct {
 	set      []string
 	brokers  int
 	commands string
+	named    map[string]*string // values of flags that stand for a setting, by its name
+}
+
+// settingFlags are the flags that stand for a setting each.
+var settingFlags = []struct{ flag, setting, usage string }{
+	{"name", "millrace.node.name", "this `process` among those of --cluster"},
+	{"cluster", "millrace.cluster", "all processes of the cluster, each with an etcd for the metadata: `name=host:port,…`"},
+	{"listeners", "listeners", "where the first broker listens: `PLAINTEXT://host:port`"},
+	{"data-dir", "millrace.data.dir", "`folder` of this process' etcd (metadata only); without it, a temporary one"},
+	{"etcd-endpoints", "millrace.etcd.endpoints", "an etcd that runs elsewhere, instead of --cluster: `url,…`"},
 }
 
 func newServerCommand() *cobra.Command {
@@ -32,20 +42,41 @@ func newServerCommand() *cobra.Command {
 		Long: `Start a server: the central server that holds the metadata, a number of brokers, and the control port.
 
 The first broker listens on the first of 'listeners' (127.0.0.1:9092 if there is none), each further one on the next
-port. More brokers are created and removed while it runs: see 'millrace console'.`,
+port. More brokers are created and removed while it runs: see 'millrace console'.
+
+Several processes form one cluster, on one machine or on several. Each is started with the same --cluster:
+
+  millrace server --name a --cluster a=10.0.0.1:2380,b=10.0.0.2:2380,c=10.0.0.3:2380 --listeners PLAINTEXT://10.0.0.1:9092
+
+They wait for each other, the first time for all, later for a majority. To stop one (SIGTERM) drains it first: others take
+over what it leads. A second signal stops it at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runServer(c, &f) },
 	}
 	c.Flags().StringVar(&f.config, "config", "", "`file` with Kafka-style properties")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "`name=value` on top of file and environment; may be given many times")
 	c.Flags().StringArrayVar(&f.set, "override", nil, "the same, as kafka-server-start.sh calls it")
+	f.named = map[string]*string{}
+	for _, n := range settingFlags {
+		f.named[n.setting] = c.Flags().String(n.flag, "", n.usage)
+	}
 	c.Flags().IntVar(&f.brokers, "brokers", 1, "how many brokers to create at the start")
 	c.Flags().StringVar(&f.commands, "commands", "", "`file` of console commands to carry out once the brokers are there")
 	return c
 }
 
+// overrides are the settings of the command line; --set stands above the flags that have a name of their own.
+func (f *serverFlags) overrides(c *cobra.Command) (all []string) {
+	for _, n := range settingFlags {
+		if c.Flags().Changed(n.flag) {
+			all = append(all, n.setting+"="+*f.named[n.setting])
+		}
+	}
+	return append(all, f.set...)
+}
+
 func runServer(c *cobra.Command, f *serverFlags) error {
-	cfg, report, err := config.Load(config.Input{File: f.config, Environ: os.Environ(), Overrides: f.set})
+	cfg, report, err := config.Load(config.Input{File: f.config, Environ: os.Environ(), Overrides: f.overrides(c)})
 	if err != nil {
 		return err
 	}
@@ -59,7 +90,7 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	// Before anybody can learn that we are there, and stop us again.
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s, err := millrace.Open(millrace.Options{Config: cfg, Log: log})
+	s, err := millrace.OpenContext(ctx, millrace.Options{Config: cfg, Log: log})
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,15 @@ func refused(err error) bool {
 	return false
 }
 
+// Unreachable says that Open found nobody, or nobody with a quorum: that may pass.
+func Unreachable(err error) bool {
+	switch codeOf(err) {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return true
+	}
+	return false
+}
+
 // is says whether err is one of etcd's errors. Some of its client's ways don't
 // translate what comes over the wire.
 func is(err, target error) bool {

@@ -40,9 +40,13 @@ type Store struct {
 
 var _ metadata.Store = (*Store)(nil)
 
-// Open connects to etcd, and returns when it has answered, or with an error
-// after DialTimeout.
-func Open(o Options) (*Store, error) {
+// Open is OpenContext without a limit but DialTimeout.
+func Open(o Options) (*Store, error) { return OpenContext(context.Background(), o) }
+
+// OpenContext connects to etcd, and returns when it has answered, or with an error
+// after DialTimeout or when ctx is done. With an error that is Unreachable another try
+// may do better.
+func OpenContext(ctx context.Context, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -55,7 +59,12 @@ func Open(o Options) (*Store, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.commits.init(s)
 	s.leases.init(s)
-	if err := s.greet(); err != nil {
+	stop := context.AfterFunc(ctx, s.cancel)
+	err = s.greet()
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(o.Endpoints, ", "), err)
 	}

@@ -89,3 +89,25 @@ func TestStoreOnOneMember(t *testing.T) {
 	t.Logf("ready after %v", e.ReadyAfter())
 	storetest.Run(t, each(e.Endpoints()))
 }
+
+// TestUnreachable: nobody at the address may pass; to be told to stop ends the wait.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	nobody := freePorts(t, 1)
+	_, err := Open(Options{Endpoints: nobody, DialTimeout: 200 * time.Millisecond})
+	if !Unreachable(err) {
+		t.Errorf("Open = %v", err)
+	}
+	if _, err := Open(Options{}); err == nil || Unreachable(err) {
+		t.Errorf("Open without endpoints = %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := OpenContext(ctx, Options{Endpoints: nobody, DialTimeout: time.Minute}); err == nil {
+		t.Error("OpenContext found nobody, and says nothing")
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("OpenContext returned after %v", took)
+	}
+}

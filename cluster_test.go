@@ -1,0 +1,314 @@
+//go:build !noembed
+
+package millrace_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"millrace"
+	"millrace/config"
+	"millrace/metadata/etcd"
+)
+
+// cluster is servers of this test process that form one cluster.
+type cluster struct {
+	testing.TB
+	set     map[string][]string // settings of each server, by its name
+	servers map[string]*millrace.Server
+}
+
+// freePorts returns addresses of the loopback that nobody listens at.
+func freePorts(t testing.TB, n int) (addrs []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs
+}
+
+// shared is three servers on one etcd.
+func shared(t testing.TB, set ...string) *cluster {
+	t.Helper()
+	e, err := etcd.StartEmbedded(soon(t), etcd.EmbeddedOptions{Name: "x", Cluster: map[string]string{"x": "127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	c := &cluster{TB: t, set: map[string][]string{}, servers: map[string]*millrace.Server{}}
+	for _, name := range []string{"a", "b", "c"} {
+		c.set[name] = append([]string{"millrace.node.name=" + name, "millrace.etcd.endpoints=" + strings.Join(e.Endpoints(), ",")}, set...)
+	}
+	c.start("a", "b", "c")
+	return c
+}
+
+// embedded is three servers with an etcd in each.
+func embedded(t testing.TB, set ...string) *cluster {
+	t.Helper()
+	ports := freePorts(t, 3)
+	members := fmt.Sprintf("millrace.cluster=a=%s,b=%s,c=%s", ports[0], ports[1], ports[2])
+	c := &cluster{TB: t, set: map[string][]string{}, servers: map[string]*millrace.Server{}}
+	for _, name := range []string{"a", "b", "c"} {
+		c.set[name] = append([]string{"millrace.node.name=" + name, members}, set...)
+	}
+	c.start("a", "b", "c")
+	return c
+}
+
+// start starts servers at once, with a broker each.
+func (c *cluster) start(names ...string) {
+	c.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, name := range names {
+		cfg, _, err := config.Load(config.Input{Overrides: append([]string{"millrace.memory.max=64m",
+			"listeners=PLAINTEXT://127.0.0.1:0", "control.listener="}, c.set[name]...)})
+		if err != nil {
+			c.Fatal(err)
+		}
+		ctx := soon(c)
+		wg.Go(func() {
+			s, err := millrace.OpenContext(ctx, millrace.Options{Config: cfg})
+			if err == nil {
+				c.Cleanup(func() { s.Close() })
+				_, err = s.CreateBroker(cfg.Listeners[0].Host, int(cfg.Listeners[0].Port))
+			}
+			if err != nil {
+				c.Errorf("server %s: %v", name, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			c.servers[name] = s
+		})
+	}
+	wg.Wait()
+	if c.Failed() {
+		c.FailNow()
+	}
+}
+
+func (c *cluster) broker(name string) int32 { return c.servers[name].Brokers()[0].ID }
+
+// crash ends a server without a word.
+func (c *cluster) crash(name string) {
+	c.Helper()
+	s := c.servers[name]
+	delete(c.servers, name)
+	if err := s.Crash(); err != nil {
+		c.Error(err)
+	}
+}
+
+// eventually waits until all servers agree that something is so.
+func (c *cluster) eventually(what string, is func(s *millrace.Server) bool) time.Duration {
+	c.Helper()
+	began := time.Now()
+	for ctx := soon(c); ; {
+		if all := slices.Collect(func(yield func(bool) bool) {
+			for _, s := range c.servers {
+				if !yield(is(s)) {
+					return
+				}
+			}
+		}); !slices.Contains(all, false) {
+			return time.Since(began)
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			c.Fatalf("not so: %s", what)
+		}
+	}
+}
+
+// office is the name of the server that is the controller.
+func (c *cluster) office() (name string) {
+	c.Helper()
+	c.eventually("one server is the controller", func(*millrace.Server) bool {
+		var in []string
+		for name, s := range c.servers {
+			if s.InOffice() {
+				in = append(in, name)
+			}
+		}
+		if len(in) == 1 {
+			name = in[0]
+		}
+		return len(in) == 1
+	})
+	return name
+}
+
+func (c *cluster) others(name string) (names []string) {
+	for other := range c.servers {
+		if other != name {
+			names = append(names, other)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// client knows all brokers of the cluster.
+func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
+	c.Helper()
+	var seeds []string
+	for _, s := range c.servers {
+		seeds = append(seeds, s.Bootstrap())
+	}
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(seeds...), kgo.MetadataMinAge(50 * time.Millisecond)}, opts...)...)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(client.Close)
+	return client
+}
+
+// createTopic makes a topic of three partitions, one on each broker, by way of one server.
+func (c *cluster) createTopic(via, topic string) {
+	c.Helper()
+	admin := kadm.NewClient(c.client(kgo.SeedBrokers(c.servers[via].Bootstrap())))
+	if _, err := admin.CreateTopic(soon(c), 3, 1, nil, topic); err != nil {
+		c.Fatal(err)
+	}
+	c.eventually("the topic is known", func(s *millrace.Server) bool { return s.Image().Topic(topic) != nil })
+}
+
+func fenced(id int32) func(*millrace.Server) bool {
+	return func(s *millrace.Server) bool { b := s.Image().Broker(id); return b != nil && b.Fenced }
+}
+
+func unfenced(id int32) func(*millrace.Server) bool {
+	return func(s *millrace.Server) bool { b := s.Image().Broker(id); return b != nil && !b.Fenced }
+}
+
+// TestThreeServers: a topic that is made through one server is led by all, and clients find their way.
+func TestThreeServers(t *testing.T) {
+	for name, make := range map[string]func(testing.TB, ...string) *cluster{"shared": shared, "embedded": embedded} {
+		t.Run(name, func(t *testing.T) {
+			c := make(t)
+			c.createTopic("a", "t")
+			var leaders []int32
+			for _, p := range c.servers["b"].Image().Topic("t").Partitions {
+				leaders = append(leaders, p.Leader)
+			}
+			slices.Sort(leaders)
+			if !slices.Equal(leaders, []int32{1, 2, 3}) {
+				t.Errorf("the leaders are %v", leaders)
+			}
+			c.roundTrip("t", 300)
+			office := c.office()
+			t.Logf("the controller is %s", office)
+		})
+	}
+}
+
+// roundTrip produces n records and reads them.
+func (c *cluster) roundTrip(topic string, n int) {
+	c.Helper()
+	client := c.client(kgo.ConsumeTopics(topic), kgo.DefaultProduceTopic(topic), kgo.FetchMaxWait(100*time.Millisecond))
+	for i := range n {
+		client.Produce(soon(c), &kgo.Record{Key: fmt.Appendf(nil, "%d", i), Value: fmt.Appendf(nil, "%d", i)}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				c.Error(err)
+			}
+		})
+	}
+	if err := client.Flush(soon(c)); err != nil {
+		c.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for ctx := soon(c); len(seen) < n; {
+		fetches := client.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			c.Fatal(err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) { seen[string(r.Value)] = true })
+	}
+}
+
+// TestCrash: the death of a process is noticed by its connections, and not after a session's time; also that of the controller.
+func TestCrash(t *testing.T) {
+	c := shared(t, "broker.session.timeout.ms=60000")
+	c.createTopic("a", "t")
+	for range 2 {
+		office := c.office()
+		dead := c.broker(office)
+		c.crash(office)
+		took := c.eventually("the dead broker is fenced", fenced(dead))
+		if took > 20*time.Second {
+			t.Errorf("broker %d, of the controller, was fenced after %v", dead, took)
+		}
+		t.Logf("fenced after %v, the controller is %s", took, c.office())
+	}
+}
+
+// TestSilence: a broker whose lease ends is fenced, and comes back with all it has when its process has another session.
+func TestSilence(t *testing.T) {
+	c := shared(t, "broker.session.timeout.ms=1000")
+	c.createTopic("a", "t")
+	c.roundTrip("t", 30)
+	office := c.office()
+	name := c.others(office)[0]
+	id, s := c.broker(name), c.servers[name]
+	life := s.Image().Broker(id).Incarnation
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { // until somebody has seen it fenced: a new session comes quickly
+		defer close(ended)
+		for ctx.Err() == nil {
+			s.LoseSession()
+		}
+	}()
+	c.eventually("the broker is fenced", fenced(id))
+	cancel()
+	<-ended
+	c.eventually("the broker is back", unfenced(id))
+	if b := s.Image().Broker(id); b.Incarnation != life {
+		t.Error("it is another life")
+	}
+	c.createTopic(name, "u")
+	c.roundTrip("u", 30)
+}
+
+// TestRestart: a process that dies and is back before anybody has noticed has its place and its id, and another life.
+func TestRestart(t *testing.T) {
+	c := embedded(t)
+	c.createTopic("a", "t")
+	c.roundTrip("t", 30)
+	s := c.servers["b"]
+	before := s.Image().Broker(c.broker("b"))
+	c.set["b"] = append(c.set["b"], "listeners=PLAINTEXT://"+s.Bootstrap())
+	c.crash("b")
+	c.start("b")
+	after := c.servers["b"].Image().Broker(before.ID)
+	if got := c.broker("b"); got != before.ID || after.Incarnation == before.Incarnation {
+		t.Errorf("it is %d, %+v, and was %+v", got, after, before)
+	}
+	c.eventually("it leads again", func(s *millrace.Server) bool {
+		img := s.Image()
+		for i := range img.Topic("t").Partitions {
+			if img.LeaderOf(&img.Topic("t").Partitions[i]) < 0 {
+				return false
+			}
+		}
+		return true
+	})
+	c.roundTrip("t", 60)
+}
