@@ -61,6 +61,7 @@ type Broker struct {
 
 	fetchers    fetchers
 	alters      alters
+	catchUp     catchUp
 	producerIDs producerIDs
 	groupWatch  atomic.Pointer[func(group.GroupChange)]
 	sweeper     jobs.Timer
@@ -73,6 +74,7 @@ func New(self metadata.Member, d Deps) *Broker {
 		hosted: map[metadata.TopicID][]*Partition{}, closed: make(chan struct{})}
 	b.fetchers.init(b)
 	b.alters.broker = b
+	b.catchUp.init(b)
 	for range workerCount(d.Config) {
 		b.workers = append(b.workers, jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"}))
 	}
@@ -98,6 +100,7 @@ func (b *Broker) Close() {
 	for _, p := range b.Replicas() {
 		b.remove(p, nil)
 	}
+	b.catchUp.close()
 	b.fetchers.close()
 	for _, w := range b.workers {
 		w.Stop()

@@ -32,6 +32,7 @@ type replication struct {
 	moved    bool // the high watermark
 	changed  bool // the role, or the leader epoch
 	append   bool // the records of the answer that was stepped
+	held     bool // by catchUp
 	answered fetchAnswered
 
 	unread int64 // bytes appended and not yet passed by the high watermark, or a little more
@@ -97,7 +98,7 @@ func (p *Partition) carryOut(f *replica.Effect) {
 	case replica.EffectAlterPartition:
 		p.broker.alters.propose(p, f.Proposal)
 	case replica.EffectFetch:
-		p.broker.fetchers.follow(p, f.Position)
+		p.follow(f.Position)
 	case replica.EffectStopFetch:
 		p.broker.fetchers.stop(p)
 	case replica.EffectAppend:
@@ -217,10 +218,20 @@ func (p *Partition) found(position replica.Position, f *ReplicaFound, e *foundEv
 		return
 	}
 	p.replication.append = false
+	if !p.machine.InISR() {
+		p.broker.catchUp.spend(sizeOf(f.Records))
+	}
 	err := p.appendReplicated(f.Records)
 	e.replicated = replica.Replicated{Head: p.head(), EndOffset: p.log.EndOffset(), Err: err}
 	p.step(&e.replicated)
 	p.publish()
+}
+
+func sizeOf(views []protocol.View) (bytes int) {
+	for i := range views {
+		bytes += len(views[i].Bytes)
+	}
+	return bytes
 }
 
 // appendReplicated copies a leader's batches to the log and notes what their producers have sent.

@@ -264,3 +264,27 @@ func TestAcksAllAllocatesNothing(t *testing.T) {
 		t.Errorf("%.2f allocations", n)
 	}
 }
+
+// A replica that comes back reads what it missed no faster than it may, and gets there.
+func TestCatchUpIsHeldBack(t *testing.T) {
+	c := newCluster(t, 2, "replica.catchup.max.bytes.per.second=4000000", "replica.fetch.max.bytes=100000")
+	c.CreateReplicated("t", 4, 2, nil)
+	p := &c.Central.Image().Topic("t").Partitions[0]
+	back := p.Replicas[1]
+	c.KillBroker(back)
+	value := record.Record{Value: make([]byte, 100_000)}
+	var b record.Builder
+	b.Reset(plain)
+	b.Append(value)
+	for range 20 { // 2 MB in all
+		if part := c.produce("t", 0, slices.Clone(b.Bytes())); part.Err != nil {
+			t.Fatal(part.Err)
+		}
+	}
+	from := time.Now()
+	c.AddBroker(back)
+	c.await("it is in sync", c.inSync("t", 2))
+	if took := time.Since(from); took < 350*time.Millisecond { // 2 MB at 4 MB/s, but for the slack
+		t.Errorf("it took %v", took)
+	}
+}

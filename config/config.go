@@ -53,6 +53,8 @@ type Config struct {
 	ReplicaFetchResponseMaxBytes int32
 	ReplicaFetchBackoffMs        int32
 
+	ReplicaCatchupMaxBytesPerSecond int64 // of a broker; ≤ 0: no limit
+
 	// Logs and producers.
 	LogRetentionCheckIntervalMs int64
 	ProducerIDExpirationMs      int32

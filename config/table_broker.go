@@ -42,6 +42,8 @@ var brokerTable = []Key{
 		Doc: "How many bytes of records a follower asks for in one fetch."},
 	{Name: "replica.fetch.backoff.ms", Type: Int, Default: "1000", rule: atLeast(0), field: func(c *Config) any { return &c.ReplicaFetchBackoffMs },
 		Doc: "How long a follower waits after an error before it fetches again, in milliseconds: after the first 10, then twice as long each time up to this."},
+	{Name: "replica.catchup.max.bytes.per.second", Type: Long, Default: "104857600", field: func(c *Config) any { return &c.ReplicaCatchupMaxBytesPerSecond },
+		Doc: "How many bytes a second a broker's replicas read together while they are not in sync, so that one that comes back leaves room for who produces and consumes now. It has to be more than what is produced to them. 0 or less: no limit."},
 	{Name: "auto.leader.rebalance.enable", Type: Boolean, Default: "true", field: func(c *Config) any { return &c.AutoLeaderRebalance },
 		Doc: "Whether leadership goes back to the preferred replica by itself, once that is in sync."},
 	{Name: "leader.imbalance.check.interval.seconds", Type: Long, Default: "5", rule: atLeast(1), field: func(c *Config) any { return &c.LeaderImbalanceCheckIntervalSeconds },
