@@ -61,12 +61,12 @@ func AutoTopic(name string, c *config.Config) metadata.TopicSpec {
 	return metadata.TopicSpec{Name: name, Partitions: -1, ReplicationFactor: -1}
 }
 
-// offsetsTopic is __consumer_offsets as Apache Kafka makes it. Replication is not there yet, so it has one replica
-// whatever offsets.topic.replication.factor asks for.
+// offsetsTopic is __consumer_offsets as Apache Kafka makes it, but for its replicas: the controller gives it as many as
+// offsets.topic.replication.factor asks for and there are brokers, and more when more come.
 func offsetsTopic(c *config.Config) metadata.TopicSpec {
 	compact, segment := "compact", strconv.Itoa(int(c.OffsetsTopicSegmentBytes))
 	return metadata.TopicSpec{
-		Name: metadata.ConsumerOffsetsTopic, Partitions: c.OffsetsTopicNumPartitions, ReplicationFactor: 1,
+		Name: metadata.ConsumerOffsetsTopic, Partitions: c.OffsetsTopicNumPartitions, ReplicationFactor: -1,
 		Configs: map[string]*string{"cleanup.policy": &compact, "segment.bytes": &segment},
 	}
 }

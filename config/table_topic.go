@@ -82,6 +82,6 @@ var topicTable = []Key{
 		Doc: "Closing a segment costs nothing in RAM, so there is nothing to spread."},
 	{Name: "segment.ms", Type: Long, Default: "604800000", rule: atLeast(1), from: []synonym{{"log.roll.ms", 1}, {"log.roll.hours", 3_600_000}}, topic: func(t *TopicConfig) any { return &t.SegmentMs },
 		Doc: "The age at which a segment is closed even if it is small, in milliseconds."},
-	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", from: like("unclean.leader.election.enable"), Effect: Planned, topic: func(t *TopicConfig) any { return &t.UncleanLeaderElection },
-		Doc: "Whether a replica that isn't in sync may become leader when no other is left."},
+	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", from: like("unclean.leader.election.enable"), topic: func(t *TopicConfig) any { return &t.UncleanLeaderElection },
+		Doc: "Whether a replica may lead that isn't known to have all records, while those that have them are away but may come back. The partition's records are given up for it, which is told as a loss."},
 }

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"crypto/rand"
+	"slices"
 	"strings"
 )
 
@@ -16,15 +17,14 @@ const (
 // TopicNameLenMax is the length of the longest legal topic name, in bytes.
 const TopicNameLenMax = 249
 
-// IsInternal tells whether name is one of the topics that the broker writes
-// itself and that clients are told apart from their own.
-func IsInternal(name string) bool {
-	switch name {
-	case ConsumerOffsetsTopic, TransactionStateTopic, ShareGroupStateTopic:
-		return true
-	}
-	return false
-}
+var internalTopics = []string{ConsumerOffsetsTopic, TransactionStateTopic, ShareGroupStateTopic}
+
+// InternalTopics are the topics that the broker writes itself and that clients are told
+// apart from their own. The caller must not change the list.
+func InternalTopics() []string { return internalTopics }
+
+// IsInternal tells whether name is one of InternalTopics.
+func IsInternal(name string) bool { return slices.Contains(internalTopics, name) }
 
 // ValidateTopicName checks name by Kafka's rule: 1 to 249 of [a-zA-Z0-9._-],
 // and neither "." nor "..". The error wraps ErrInvalidTopic.

@@ -40,6 +40,7 @@ func New(t testing.TB, brokers int, set ...string) *Cluster {
 	c := &Cluster{TB: t, Brokers: map[int32]*broker.Broker{}, store: memory.Open(memory.Options{})}
 	c.Central, err = central.Open(central.Options{Store: c.store, Policy: central.Policy{
 		NumPartitions: cfg.NumPartitions, ReplicationFactor: cfg.DefaultReplicationFactor,
+		InternalReplicationFactor: cfg.OffsetsTopicReplicationFactor,
 	}})
 	if err != nil {
 		t.Fatal(err)

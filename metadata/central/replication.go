@@ -17,6 +17,13 @@ func (s *Server) Settle(done func(error)) {
 	s.submit(&command{duty: true, resumes: true, plan: s.policy.Settle, done: done})
 }
 
+// GrowInternal begins what internal topics lack of replicas (Policy.GrowInternal). The
+// copying goes on behind.
+// Errors: ErrNotController, ErrUnavailable.
+func (s *Server) GrowInternal(done func(error)) {
+	s.submit(&command{duty: true, resumes: true, plan: s.policy.GrowInternal, done: done})
+}
+
 // follow settles what follows from a command that was carried out. That it fails is no
 // reason to refuse the command: the controller tries again.
 func (s *Server) follow(done func()) {

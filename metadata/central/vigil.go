@@ -12,6 +12,7 @@ type vigil struct {
 	detector  *controller.Detector // nil: this server isn't the controller
 	nowMs     int64                // the latest that anybody said
 	unsettled bool                 // something has happened that partitions may have to follow
+	growing   bool                 // internal topics may have fewer replicas than there are brokers for
 	busy      bool                 // what was decided is being carried out
 }
 
@@ -60,7 +61,8 @@ func (s *Server) inOffice(img *metadata.Image) bool {
 // Tick says what time it is, in milliseconds; it has to rise, and nothing else
 // matters about it. A server with LeaseTTL wants to be told several times in a TTL:
 // while it is the controller it then fences brokers whose lease has ended, and
-// unfences those that are back. It settles what happened while nobody was in office.
+// unfences those that are back. It settles what happened while nobody was in office, and
+// has internal topics grow when brokers have come for more replicas.
 func (s *Server) Tick(nowMs int64) {
 	s.executor.Do(func() {
 		s.vigil.nowMs = max(s.vigil.nowMs, nowMs)
@@ -106,9 +108,17 @@ func (s *Server) SessionUp(m metadata.Member) {
 func (s *Server) observe(deltas []metadata.Delta) {
 	news := false
 	for _, d := range deltas {
-		switch d.(type) {
+		switch d := d.(type) {
 		case metadata.BrokerRegistered, metadata.BrokerChanged, metadata.BrokerRemoved:
-			s.vigil.unsettled, news = true, true
+			s.vigil.unsettled, s.vigil.growing, news = true, true, true
+		case metadata.PartitionChanged: // a reassignment may be complete, or there is a leader again
+			if metadata.IsInternal(d.Name) {
+				s.vigil.growing, news = true, true
+			}
+		case metadata.TopicCreated:
+			if d.Topic.Internal {
+				s.vigil.growing, news = true, true
+			}
 		case metadata.BrokerAlive, metadata.BrokerSilent, metadata.ControllerElected, metadata.ControllerResigned:
 			news = true
 		}
@@ -126,7 +136,7 @@ func (s *Server) enterOffice() {
 		w.detector = nil
 	case w.detector == nil:
 		w.detector = controller.NewDetector(s.ttlMs, w.nowMs)
-		w.unsettled = true
+		w.unsettled, w.growing = true, true
 	}
 }
 
@@ -149,6 +159,12 @@ func (s *Server) keepVigil() {
 	case w.unsettled:
 		w.busy, w.unsettled = true, false
 		s.Settle(s.acted)
+	case w.growing:
+		w.growing = false
+		if len(s.policy.GrowInternal(s.Image())) > 0 {
+			w.busy = true
+			s.GrowInternal(s.acted)
+		}
 	}
 }
 
@@ -158,7 +174,7 @@ func (s *Server) acted(err error) {
 	w := &s.vigil
 	w.busy = false
 	if err != nil {
-		w.unsettled = true
+		w.unsettled, w.growing = true, true
 		s.log.Warn("the controller couldn't act", zap.Error(err))
 		return
 	}

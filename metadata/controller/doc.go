@@ -36,7 +36,7 @@
 //
 // The files in reading order: policy.go, placement.go, topics.go; draft.go and
 // settle.go, which hold the rules of replication; alter.go, elections.go,
-// reassign.go, drain.go, brokers.go, which ask for something; detector.go.
+// reassign.go, drain.go, brokers.go, which ask for something; grow.go; detector.go.
 //
 // # Ownership
 //

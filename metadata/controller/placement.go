@@ -124,7 +124,8 @@ func leastRack(walk []*metadata.Broker, racks map[string]int, ok func(*metadata.
 }
 
 // instead returns an active broker that isn't among replicas, to take the place
-// of the one that stands at index i; nil if there is none.
+// of the one that stands at index i, or with −1 to stand beside them; nil if there is
+// none.
 func (p *placement) instead(img *metadata.Image, replicas []int32, i int) *metadata.Broker {
 	n := len(p.circle)
 	if n == 0 {

@@ -13,6 +13,12 @@ type Policy struct {
 	NumPartitions     int32 // num.partitions, for topics that ask for −1; default 1
 	ReplicationFactor int16 // default.replication.factor, for topics that ask for −1; default 1
 
+	// InternalReplicationFactor is how many replicas internal topics have
+	// (offsets.topic.replication.factor), as far as there are brokers for them: with
+	// fewer they are created all the same, and grow when more brokers come
+	// (GrowInternal). 0: they are like other topics.
+	InternalReplicationFactor int16
+
 	// ReplicationFactorMax is the most replicas that a partition may have.
 	// Default: as many as there are brokers.
 	ReplicationFactorMax int16

@@ -39,6 +39,10 @@ func (s *script) replication(verb string, args []string, specs [][]string) bool 
 		fmt.Fprintln(&s.out, refsText(OnlyCopies(s.img, int32(number(args[0])))))
 	case "settle":
 		s.apply(s.Settle(s.img))
+	case "internal-factor":
+		s.InternalReplicationFactor = int16(number(args[0]))
+	case "grow":
+		s.apply(s.GrowInternal(s.img))
 	case "balance":
 		most := 0
 		if len(args) > 0 {

@@ -43,6 +43,7 @@ var update = flag.Bool("update", false, "rewrite the golden scripts")
 //	elect preferred|unclean [TOPIC-N …]
 //	reassign [fixed] TOPIC-N 1,2,3; TOPIC-N cancel; …
 //	reassignments [TOPIC-N …]
+//	internal-factor N         grow
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -73,6 +73,9 @@ func (c *creation) create(spec *metadata.TopicSpec) (*metadata.Topic, error) {
 		return nil, err
 	}
 	var partitions []metadata.Partition
+	if c.grows(spec) {
+		configs = c.internalConfigs(configs, c.internalFactor(c.img))
+	}
 	if len(spec.Assignment) > 0 {
 		partitions, err = c.assigned(spec, c.minInSync(configs))
 	} else {
@@ -85,6 +88,12 @@ func (c *creation) create(spec *metadata.TopicSpec) (*metadata.Topic, error) {
 	return &metadata.Topic{
 		Name: spec.Name, ID: c.NewTopicID(), Partitions: partitions, Configs: configs, Internal: metadata.IsInternal(spec.Name),
 	}, nil
+}
+
+// grows tells whether the topic gets as many replicas as there are brokers for, up to
+// InternalReplicationFactor.
+func (c *creation) grows(spec *metadata.TopicSpec) bool {
+	return c.InternalReplicationFactor > 0 && metadata.IsInternal(spec.Name) && spec.ReplicationFactor == -1 && len(spec.Assignment) == 0
 }
 
 func (c *creation) checkName(name string) error {
@@ -192,7 +201,10 @@ func (c *creation) placed(spec *metadata.TopicSpec, minInSync int32) ([]metadata
 		return nil, metadata.Errorf(metadata.ErrInvalidPartitions,
 			"Number of partitions must be larger than 0, or -1 to use the default value.")
 	}
-	if factor == -1 {
+	switch {
+	case c.grows(spec):
+		factor = max(1, c.internalFactor(c.img))
+	case factor == -1:
 		factor = int(c.ReplicationFactor)
 	}
 	if count == -1 {

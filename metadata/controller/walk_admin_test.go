@@ -8,7 +8,7 @@ import (
 
 // administer is something that somebody wants.
 func (w *walk) administer() {
-	switch w.rng.IntN(12) {
+	switch w.rng.IntN(14) {
 	case 0:
 		w.createTopics()
 	case 1:
@@ -31,6 +31,8 @@ func (w *walk) administer() {
 		}
 	case 11:
 		w.removeBroker()
+	case 12, 13:
+		w.grow()
 	}
 }
 
@@ -41,10 +43,30 @@ func (w *walk) createTopics() {
 		text := fmt.Sprint(1 + w.rng.IntN(3))
 		configs[minInSyncReplicas] = &text
 	}
-	deltas, _ := w.CreateTopics(w.img, []metadata.TopicSpec{{
+	spec := metadata.TopicSpec{
 		Name: name, Partitions: int32(1 + w.rng.IntN(3)), ReplicationFactor: int16(1 + w.rng.IntN(3)), Configs: configs,
-	}})
+	}
+	if w.rng.IntN(4) == 0 {
+		name = metadata.ConsumerOffsetsTopic
+		spec.Name, spec.ReplicationFactor = name, -1
+	}
+	deltas, _ := w.CreateTopics(w.img, []metadata.TopicSpec{spec})
 	w.plan("create "+name, deltas)
+}
+
+// grow plans on any image, settled or not, as a controller may that has not heard of everything. Where all was settled
+// there is nothing to do a second time.
+func (w *walk) grow() {
+	deltas := w.GrowInternal(w.img)
+	for _, d := range deltas {
+		if c, ok := d.(metadata.PartitionChanged); ok && len(c.Partition.Adding) > 0 {
+			w.count("grown")
+		}
+	}
+	if again := w.GrowInternal(w.img.Apply(deltas...)); len(again) > 0 && len(w.Settle(w.img)) == 0 {
+		w.fail("to grow a second time: %v", again)
+	}
+	w.plan("grow", deltas)
 }
 
 func (w *walk) deleteTopic() {

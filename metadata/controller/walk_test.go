@@ -40,7 +40,7 @@ func TestWalk(t *testing.T) {
 	}
 	t.Log(total)
 	for _, what := range []string{"commit", "election", "ELR election", "loss", "unclean loss", "conflict", "cut off",
-		"granted", "refused", "reassigned", "drained", "committed by a fenced leader"} {
+		"granted", "refused", "reassigned", "drained", "grown", "committed by a fenced leader"} {
 		if total[what] == 0 {
 			t.Errorf("the walk never came by %q", what)
 		}
@@ -90,7 +90,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		T: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), store: memory.Open(memory.Options{}), max: []int{0, 4, 9, 127}[seed%4],
 		img: metadata.Empty(), seen: make(map[string]int), processes: make(map[int32]*process), records: make(map[PartitionID]*records),
 	}
-	w.Policy = Policy{NoHandover: true, MinInSyncReplicas: int32(1 + seed%2)}.WithDefaults()
+	w.Policy = Policy{NoHandover: true, InternalReplicationFactor: 3, MinInSyncReplicas: int32(1 + seed%2)}.WithDefaults()
 	w.store.Watch(1, func(b metadata.Batch, _ error) { w.batches = append(w.batches, b) })
 	for id := range int32(3) {
 		w.processes[id+1] = &process{id: id + 1, view: w.img}
