@@ -55,11 +55,6 @@ func (c *fetchCall) diverging(part *broker.FetchPart) kafka.EpochEndOffset {
 	return kafka.EpochEndOffset{Known: true, Epoch: part.DivergingEpoch, EndOffset: part.DivergingEnd}
 }
 
-// told reports whether a part of a session belongs into this answer.
-func (c *fetchCall) told(part *broker.SetPart) bool {
-	return part.News() || c.diverging(&part.FetchPart).Known
-}
-
 // hurry makes the fetch of a follower that waits finish now, because another frame has come in behind it: that is how
 // a follower's broker says that it has something else to ask (package link). A consumer that pipelines waits, as on
 // Apache Kafka.

@@ -257,7 +257,7 @@ func (c *fetchCall) replySession() {
 	s.told = s.told[:0]
 	topics := 0
 	for _, part := range s.set.Read() {
-		if !c.told(part) {
+		if !part.News() {
 			continue
 		}
 		if n := len(s.told); n == 0 || !sameTopic(s.told[n-1], part) {

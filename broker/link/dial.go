@@ -23,7 +23,8 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 // clientID is by which a broker knows another one's connections.
 const clientID = "millrace"
 
-// greeting is the smallest request there is, a whole frame: ApiVersions version 0. Its correlation id is 0.
+// greeting is the smallest request there is, a whole frame: ApiVersions version 0. Its correlation id, which is 0, stands
+// at greetingIDAt.
 var greeting = func() []byte {
 	b := []byte{0, 0, 0, 0}
 	b = binary.BigEndian.AppendUint16(b, uint16(kmsg.ApiVersions.Int16()))
@@ -33,3 +34,5 @@ var greeting = func() []byte {
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	return b
 }()
+
+const greetingIDAt = 4 + 2 + 2

@@ -7,8 +7,12 @@ const (
 	dialTimeout  = 3 * time.Second
 	greetTimeout = 3 * time.Second // for the answer that shows a broker behind a connection
 
+	// requestTimeout is how long a broker may keep silent when it should answer, beyond what a fetch allows it to wait; and
+	// how long it may leave unread what it is sent. Who leads is decided by the controller, so this may be long.
+	requestTimeout = 10 * time.Second
+
 	// A connection that lives less than redialSteady is one that doesn't work: the pauses before the next attempts go on
-	// doubling, from none over redialPauseMin to redialPauseMax.
+	// doubling, from none over redialPauseMin to redialPauseMax. A Link leaves its pauses to whoever uses it.
 	redialSteady   = 10 * time.Second
 	redialPauseMin = 50 * time.Millisecond
 	redialPauseMax = 3 * time.Second
