@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"millrace/broker/group"
+	"millrace/broker/replica"
 	"millrace/config"
 	"millrace/jobs"
 	"millrace/metadata"
@@ -53,7 +54,7 @@ type Broker struct {
 	deps  Deps
 	began time.Time
 
-	workers []*jobs.Executor
+	workers []*worker
 	seed    maphash.Seed
 
 	mu     sync.RWMutex
@@ -76,12 +77,23 @@ func New(self metadata.Member, d Deps) *Broker {
 	b.alters.broker = b
 	b.catchUp.init(b)
 	for range workerCount(d.Config) {
-		b.workers = append(b.workers, jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"}))
+		b.workers = append(b.workers, &worker{Executor: jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"})})
 	}
 	b.producerIDs.allocate = d.Cluster.AllocateProducerIDs
 	b.sweeper.Init(b.sweep)
 	b.deps.Wheel.Schedule(&b.sweeper, sweepEvery(d.Config))
 	return b
+}
+
+// worker owns partitions: the executor that they are touched on, and what one step of a machine needs until the next. No
+// step begins inside another's effects (Partition.step), so all of a worker's partitions share it.
+type worker struct {
+	*jobs.Executor
+	stepping bool
+	effects  replica.Buffer
+	appended replica.Appended
+	await    replica.Await
+	fetch    replica.Fetch
 }
 
 // workerCount is millrace.workers, or half the processors: executors run on the event loops while those are idle, so
@@ -200,7 +212,7 @@ func (b *Broker) remove(p *Partition, to func(contents)) {
 	})
 }
 
-func (b *Broker) workerOf(id metadata.TopicID, index int32) *jobs.Executor {
+func (b *Broker) workerOf(id metadata.TopicID, index int32) *worker {
 	if len(b.workers) == 1 {
 		return b.workers[0]
 	}

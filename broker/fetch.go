@@ -52,7 +52,7 @@ type Fetch struct {
 
 	broker   *Broker
 	at, end  int
-	on       *jobs.Executor
+	on       *worker
 	phase    fetchPhase
 	urgent   bool // a part has an error, or something else that is told at once
 	timer    jobs.Timer
@@ -267,7 +267,7 @@ func (p *Partition) answer(f *Fetch, part *FetchPart) {
 		part.Err = ErrNotLeader
 		return
 	}
-	e := &p.replication.fetch
+	e := &p.worker.fetch
 	*e = replica.Fetch{Head: p.head(), From: replica.Member(f.From), LeaderEpoch: part.LeaderEpoch, Offset: part.Offset,
 		LastEpoch: part.LastEpoch}
 	a := p.stepFetch(e)

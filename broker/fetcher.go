@@ -292,7 +292,7 @@ type takeTask struct {
 	fetcher *fetcher
 	items   []taken
 	at      int
-	on      *jobs.Executor
+	on      *worker
 	events  foundEvents
 }
 

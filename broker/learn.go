@@ -6,7 +6,6 @@ import (
 
 	"millrace/broker/plog"
 	"millrace/broker/replica"
-	"millrace/jobs"
 	"millrace/metadata"
 )
 
@@ -90,7 +89,7 @@ func (b *Broker) learn(img *metadata.Image, deltas []metadata.Delta, mine func(*
 			topics = append(topics, &touch{name: t.Name, all: true})
 		}
 	}
-	perWorker := map[*jobs.Executor][]news{}
+	perWorker := map[*worker][]news{}
 	for _, touch := range topics {
 		if t := img.Topic(touch.name); t != nil {
 			for _, n := range b.host(t, touch, mine) {

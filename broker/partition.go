@@ -7,7 +7,6 @@ import (
 
 	"millrace/broker/plog"
 	"millrace/broker/replica"
-	"millrace/jobs"
 	"millrace/metadata"
 )
 
@@ -20,7 +19,7 @@ type Partition struct {
 	Internal bool
 
 	broker *Broker
-	worker *jobs.Executor
+	worker *worker
 
 	// Both are nil while they are on their way from another broker, and after the partition has left. They agree on
 	// start and end of the log whenever the machine is stepped.
@@ -112,6 +111,7 @@ func (p *Partition) open(c contents) {
 	config.LagTimeMaxMs = settings.ReplicaLagTimeMaxMs
 	config.FetchBackoffMs, config.FetchBackoffFirstMs = int64(settings.ReplicaFetchBackoffMs), fetchBackoffFirstMs
 	config.OffsetCeilingStep = metadata.OffsetCeilingStep
+	config.Buffer = &p.worker.effects
 	p.log, p.producers = c.log, c.producers
 	if c.log == nil {
 		p.log = p.broker.newLog(p.replication.settings.log, 0, nil)

@@ -39,7 +39,7 @@ type Produce struct {
 
 	broker *Broker
 	at     int
-	on     *jobs.Executor
+	on     *worker
 	left   atomic.Int32 // parts that are not committed yet, and the walk
 }
 
@@ -134,7 +134,7 @@ func (p *Partition) appendNew(part *AppendPart) (end int64, err error) {
 func (p *Partition) awaitCommit(part *AppendPart, op *Produce, end int64) {
 	part.produce = op
 	op.left.Add(1)
-	e := &p.replication.await
+	e := &p.worker.await
 	head := p.head()
 	*e = replica.Await{Head: head, Offset: end, DeadlineMs: head.NowMs + op.TimeoutMs, Token: part}
 	p.step(e)
@@ -145,7 +145,7 @@ func (p *Partition) appended(b record.Batch, a plog.Appended, now time.Time) {
 	nowMs := now.UnixMilli()
 	p.producers.note(b, a.BaseOffset, nowMs)
 	p.replication.unread += int64(len(b))
-	e := &p.replication.appended
+	e := &p.worker.appended
 	*e = replica.Appended{Head: replica.Head{NowMs: p.broker.clockAt(now)}, EndOffset: a.LastOffset + 1}
 	p.step(e)
 	p.retain(nowMs)

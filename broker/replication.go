@@ -23,11 +23,6 @@ type replication struct {
 	settings settings
 	fetcher  *fetcher // of the leader that is followed; nil: none is
 
-	// Events that come with each record are not allocated anew.
-	appended replica.Appended
-	await    replica.Await
-	fetch    replica.Fetch
-
 	// What the effects of the step that is carried out have left for after it, since nothing may step meanwhile.
 	moved    bool // the high watermark
 	changed  bool // the role, or the leader epoch
@@ -62,19 +57,25 @@ func (p *Partition) head() replica.Head { return replica.Head{NowMs: p.broker.cl
 // step brings the machine one event and carries out what it asks for. Nothing that an effect starts may step the same
 // machine again: it is left for settle.
 func (p *Partition) step(e replica.Event) {
+	p.stepOnly(e)
+	p.settle()
+}
+
+func (p *Partition) stepOnly(e replica.Event) {
+	if p.worker.stepping {
+		panic("broker: a machine is stepped while the effects of a step are carried out")
+	}
+	p.worker.stepping = true
 	effects := p.machine.Step(e)
 	for i := range effects {
 		p.carryOut(&effects[i])
 	}
-	p.settle()
+	p.worker.stepping = false
 }
 
 // stepFetch brings the machine a follower's fetch and returns its answer.
 func (p *Partition) stepFetch(e *replica.Fetch) fetchAnswered {
-	effects := p.machine.Step(e)
-	for i := range effects {
-		p.carryOut(&effects[i])
-	}
+	p.stepOnly(e)
 	answered := p.replication.answered // before anything else is stepped
 	p.settle()
 	return answered

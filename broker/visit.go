@@ -9,7 +9,7 @@ type visit struct {
 	step       func(i int, p *Partition, err error)
 	done       func()
 	at         int
-	on         *jobs.Executor
+	on         *worker
 }
 
 // Visit calls step for each partition in order, on the worker that owns it, and then done. Where the partition is nil

@@ -9,7 +9,7 @@ import (
 type Machine struct {
 	config Config
 	epochs Epochs
-	out    []Effect
+	out    *Buffer
 	nowMs  int64
 	wakeMs int64 // no deadline is earlier
 
@@ -48,8 +48,11 @@ func Resume(c Config, e Epochs, h Held) *Machine {
 	if h.StartOffset < 0 || h.StartOffset > h.HighWatermark || h.HighWatermark > h.EndOffset {
 		panic(fmt.Sprintf("replica: impossible offsets %+v", h))
 	}
+	if c.Buffer == nil {
+		c.Buffer = new(Buffer)
+	}
 	return &Machine{
-		config: c, epochs: e, wakeMs: never, revision: math.MinInt64, leader: NoMember,
+		config: c, epochs: e, out: c.Buffer, wakeMs: never, revision: math.MinInt64, leader: NoMember,
 		leaderEpoch: -1, partitionEpoch: -1, lossGeneration: h.LossGeneration,
 		start: h.StartOffset, high: h.HighWatermark, end: h.EndOffset, hollow: h.EndOffset > 0,
 	}
@@ -57,13 +60,13 @@ func Resume(c Config, e Epochs, h Held) *Machine {
 
 // Step takes one event and says what is to be done about it, in order. The slice is used again by the next Step.
 func (m *Machine) Step(e Event) []Effect {
-	clear(m.out) // what the last step pointed to must not be kept alive
-	m.out = m.out[:0]
+	clear(m.out.effects) // what the last step pointed to must not be kept alive
+	m.out.effects = m.out.effects[:0]
 	m.nowMs = max(m.nowMs, e.head().NowMs)
 	if !m.stopped {
 		m.step(e)
 	}
-	return m.out
+	return m.out.effects
 }
 
 func (m *Machine) step(e Event) {
@@ -98,7 +101,7 @@ func (m *Machine) step(e Event) {
 	}
 }
 
-func (m *Machine) emit(f Effect) { m.out = append(m.out, f) }
+func (m *Machine) emit(f Effect) { m.out.effects = append(m.out.effects, f) }
 
 const never = math.MaxInt64
 

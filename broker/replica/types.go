@@ -34,7 +34,13 @@ type Config struct {
 	// OffsetCeilingStep is by how much the offset ceiling is raised; it is asked for when less than half of it is left.
 	// A large step costs nothing but a larger jump of the offsets after a declared loss.
 	OffsetCeilingStep int64
+	// Buffer is where effects are written; nil: the machine has one of its own. Machines of one goroutine may share one if none
+	// of them is stepped while the effects of another are carried out.
+	Buffer *Buffer
 }
+
+// Buffer holds the effects of a step until the next.
+type Buffer struct{ effects []Effect }
 
 // DefaultConfig has Kafka's defaults where Kafka has them.
 func DefaultConfig(self Member) Config {
