@@ -130,6 +130,9 @@ func (s *Server) compose(ctx context.Context) (err error) {
 	s.sessions = &sessions{central: s.central, log: s.log, address: s.addressOf, nowMs: s.nowMs, stand: s.stand}
 	s.sessions.start()
 	s.central.Subscribe(s.changed)
+	if s.presence == nil {
+		s.central.Tick(s.nowMs()) // nobody else is there to be in office: its duties begin
+	}
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 // There is no Raft log here: metadata lies in a store that all processes share. The answer puts it into the words of
 // Apache Kafka's tools:
 //
-//   - The leader is the broker that clients are told is the controller. Its epoch rises whenever another process comes
-//     into office.
+//   - The leader is the broker whose process was elected to decide about the cluster, or the one that clients are told is
+//     the controller where there is nothing to elect. Its epoch rises whenever another process comes into office.
 //   - The high watermark is the revision of the store as this broker has heard of it.
 //   - Voters are the brokers that are heard of: each of them acts on what this one knows. Fenced brokers are observers,
 //     and how far they are isn't known (−1).
@@ -32,7 +32,7 @@ func (c *call) describeQuorum(req *kmsg.DescribeQuorumRequest) {
 			case !about:
 				rp = kmsg.NewDescribeQuorumResponseTopicPartition()
 				rp.ErrorCode = int16(protocol.UnknownTopicOrPartition)
-			case image.ControllerID() == metadata.NoBroker:
+			case officeOf(image) == metadata.NoBroker:
 				rp = kmsg.NewDescribeQuorumResponseTopicPartition()
 				rp.ErrorCode, rp.LeaderID = int16(protocol.NotLeaderOrFollower), metadata.NoBroker
 			default:
@@ -47,9 +47,19 @@ func (c *call) describeQuorum(req *kmsg.DescribeQuorumRequest) {
 	c.answer(resp)
 }
 
+// officeOf is the broker of the process in office: the one that has the office's token for its incarnation.
+func officeOf(image *metadata.Image) int32 {
+	for _, b := range image.Brokers() {
+		if token := image.Controller().Token; token != 0 && b.Incarnation == token && !b.Fenced {
+			return b.ID
+		}
+	}
+	return image.ControllerID()
+}
+
 func quorum(image *metadata.Image) kmsg.DescribeQuorumResponseTopicPartition {
 	rp := kmsg.NewDescribeQuorumResponseTopicPartition()
-	rp.LeaderID, rp.HighWatermark = image.ControllerID(), image.Revision()
+	rp.LeaderID, rp.HighWatermark = officeOf(image), image.Revision()
 	rp.LeaderEpoch = int32(min(image.Controller().Revision, math.MaxInt32))
 	for _, b := range image.Brokers() {
 		state := kmsg.NewDescribeQuorumResponseTopicPartitionReplicaState()
