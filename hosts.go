@@ -15,6 +15,7 @@ import (
 
 	"millrace/broker"
 	"millrace/broker/api"
+	"millrace/broker/link"
 	"millrace/config"
 	"millrace/metadata"
 	"millrace/reactor"
@@ -304,7 +305,14 @@ func (s *Server) source(follower, leader metadata.Member) broker.Source {
 	if b := s.Broker(leader.Broker); b != nil && b.Self == leader {
 		return b.Source(follower)
 	}
-	return nil
+	return link.Open(link.Options{Self: follower, Log: s.log, Address: func() (string, bool) {
+		b := s.central.Image().Broker(leader.Broker)
+		if b == nil || b.Member() != leader {
+			return "", false
+		}
+		address := s.addressOf(b)
+		return address, address != ""
+	}})
 }
 
 // displace stops a broker of this process whose id isn't its own any more: it was removed from the cluster by somebody
