@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -326,12 +327,15 @@ func (s *Server) displace(id int32, incarnation uint64) {
 		return
 	}
 	delete(s.hosts, id)
-	s.log.Error("a broker of this process is no part of the cluster any more: it was removed, or its id is another's now",
-		zap.Int32("broker", id))
+	if incarnation == 0 {
+		s.log.Warn("a broker of this process was removed from the cluster", zap.Int32("broker", id))
+	} else {
+		s.log.Error("a broker of this process has lost its place: its id was given to another", zap.Int32("broker", id))
+	}
 	s.background.Go(h.close) // it waits for the broker's workers and connections, and this runs on the central server's executor
 }
 
-// RemoveBroker takes a broker out of the cluster and stops it. Its partitions move to the brokers that are left,
+// RemoveBroker takes a broker out of the cluster for good and stops it. Its partitions go to the brokers that are left,
 // with their records; if it was the last one, they are lost with it.
 func (s *Server) RemoveBroker(id int32) error {
 	_, err := await(func(done func(struct{}, error)) {
@@ -340,8 +344,35 @@ func (s *Server) RemoveBroker(id int32) error {
 	return err
 }
 
-// StopBroker is RemoveBroker with a completion, which must not block.
+// StopBroker is RemoveBroker with a completion, which must not block. In a cluster of several processes it may be a broker
+// of any of them. It is drained first; if that fails (*StuckError) it stays. One that is fenced can't be drained: if it
+// had the only copy of anything it stays too, and StopBrokerNow gives that up.
 func (s *Server) StopBroker(id int32, done func(error)) {
+	b := s.Image().Broker(id)
+	if b == nil || !s.several() {
+		s.StopBrokerNow(id, done)
+		return
+	}
+	if b.Fenced {
+		if lost := s.OnlyCopies(id); len(lost) > 0 {
+			done(fmt.Errorf("broker %d isn't reached, and has the only copy of %d partitions (%s)", id, len(lost), refs(lost)))
+			return
+		}
+		s.StopBrokerNow(id, done)
+		return
+	}
+	s.DrainBroker(id, true, func(err error) {
+		if err != nil {
+			s.central.CancelDrain(b.Member(), func(error) { done(err) })
+			return
+		}
+		s.StopBrokerNow(id, done)
+	})
+}
+
+// StopBrokerNow is StopBroker without a drain: what OnlyCopies lists is lost, unless the process hosts another broker that
+// takes it over in RAM. done must not block.
+func (s *Server) StopBrokerNow(id int32, done func(error)) {
 	s.mu.Lock()
 	h, dead := s.hosts[id], s.killed[id]
 	if h != nil {
@@ -351,8 +382,10 @@ func (s *Server) StopBroker(id int32, done func(error)) {
 	switch {
 	case h != nil:
 		s.central.RemoveBroker(id, func(err error) { s.removed(h, err, done) })
-	case dead != nil:
+	case dead != nil && !s.several():
 		s.bury(dead.member, done)
+	case s.several() && s.Image().Broker(id) != nil:
+		s.central.RemoveBroker(id, done)
 	default:
 		done(ErrUnknownBroker)
 	}

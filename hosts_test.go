@@ -2,7 +2,11 @@ package millrace_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"millrace"
 )
@@ -55,4 +59,48 @@ func TestKillAndRestart(t *testing.T) {
 	if s.Image().Broker(3) != nil {
 		t.Error("a dead broker wasn't removed")
 	}
+}
+
+// TestKillIsNoticed: with replicas nothing is lost when a broker dies, and the next leaders are there in no time.
+func TestKillIsNoticed(t *testing.T) {
+	s := open(t, 3, "leader.imbalance.check.interval.seconds=1")
+	c := manual(t, strings.Split(s.Bootstrap(), ","))
+	if _, err := kadm.NewClient(c).CreateTopic(soon(t), 3, 3, map[string]*string{"min.insync.replicas": kadm.StringPtr("2")}, "t"); err != nil {
+		t.Fatal(err)
+	}
+	load := startStream(t, c, "t")
+	load.more(30)
+	if err := s.KillBroker(2); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for ctx := soon(t); !s.Image().Broker(2).Fenced; time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
+			t.Fatal("the death wasn't noticed")
+		}
+	}
+	t.Logf("fenced after %v", time.Since(began))
+	load.more(30)
+	if !s.Ready() {
+		t.Error("the living are in sync")
+	}
+	restart(t, s, 2)
+	if err := s.AwaitReady(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	load.more(30)
+	for ctx := soon(t); ; time.Sleep(time.Millisecond) { // and leadership goes back
+		led := false
+		for _, p := range s.Image().Topic("t").Partitions {
+			led = led || p.Leader == 2
+		}
+		if led {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("broker 2 leads nothing again")
+		}
+	}
+	load.more(30)
+	load.check()
 }

@@ -15,7 +15,7 @@ import (
 // a measurement.
 const blockProfileRate = 100_000
 
-// OpenHTTP serves /healthz and /debug/pprof on http.listener and returns its address; "" if the configuration has none.
+// OpenHTTP serves /healthz (the process runs), /readyz (Server.Ready) and /debug/pprof on http.listener and returns its address; "" if the configuration has none.
 // It is for the loopback only and has goroutines of its own: nothing of it is on a broker's way.
 func (s *Server) OpenHTTP() (addr string, err error) {
 	if s.config.HTTPListener == "" {
@@ -29,6 +29,14 @@ func (s *Server) OpenHTTP() (addr string, err error) {
 	runtime.SetMutexProfileFraction(100)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !s.Ready() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "not in sync yet")
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)

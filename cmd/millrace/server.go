@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -90,15 +92,30 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	// Before anybody can learn that we are there, and stop us again.
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if cfg.Cluster.Several() {
+		notify(log, "STATUS=waiting for the cluster's metadata")
+	}
 	s, err := millrace.OpenContext(ctx, millrace.Options{Config: cfg, Log: log})
 	if err != nil {
 		return err
 	}
+	closed := false
 	defer func() {
-		if err := s.Close(); err != nil {
-			log.Error("close", zap.Error(err))
+		if !closed {
+			_ = s.Close()
 		}
 	}()
+	if err := serve(ctx, c, s, cfg, f, log); err != nil {
+		return err
+	}
+	notify(log, daemon.SdNotifyStopping)
+	log.Info("stopping")
+	closed = true
+	return shutDown(s, cfg, log)
+}
+
+// serve starts what the server consists of, and returns when it is to stop, or can't go on.
+func serve(ctx context.Context, c *cobra.Command, s *millrace.Server, cfg *config.Config, f *serverFlags, log *zap.Logger) error {
 	if err := startBrokers(s, cfg, f.brokers); err != nil {
 		return err
 	}
@@ -110,15 +127,36 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	if err != nil {
 		return err
 	}
+	if !s.Ready() {
+		log.Info("waiting until this broker's replicas are in sync", zap.String("control", control), zap.String("http", profiles))
+		notify(log, "STATUS=waiting until the replicas are in sync")
+		if err := s.AwaitReady(ctx); err != nil {
+			return nil // asked to stop
+		}
+	}
 	log.Info("ready", zap.String("bootstrap.servers", s.Bootstrap()), zap.String("control", control), zap.String("http", profiles),
 		zap.String("version", version))
 	if err := feedCommands(ctx, s, f.commands, c.OutOrStdout()); err != nil {
 		return err
 	}
-	notify(log, daemon.SdNotifyReady)
-	<-ctx.Done()
-	notify(log, daemon.SdNotifyStopping)
-	log.Info("stopping")
+	notify(log, daemon.SdNotifyReady+"\nSTATUS=serving "+s.Bootstrap())
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Failed():
+		return s.Err()
+	}
+}
+
+// shutDown drains the brokers, if there is a cluster to take over, and stops. A second signal ends the drain.
+func shutDown(s *millrace.Server, cfg *config.Config, log *zap.Logger) error {
+	again, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(again, time.Duration(cfg.DrainTimeoutMs)*time.Millisecond)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		log.Error("close", zap.Error(err))
+	}
 	return nil
 }
 
