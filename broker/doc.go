@@ -1,13 +1,14 @@
-// Package broker is one broker: the partitions it leads, the workers that own them, and its coordinators. It offers
+// Package broker is one broker: the replicas it has, the workers that own them, and its coordinators. It offers
 // operations in domain terms (append, fetch, offsets by time, join group, commit …), each with a completion; it knows no
 // wire structure and no socket. broker/api and broker/console are its front desks.
 //
 // # Types
 //
-// Broker holds the table of partitions. Partition is one led partition: its log, its producers' sequences, the
-// fetches that wait at its end. Produce and Fetch are operations of the hot path: structs that their caller keeps and
-// fills again, and jobs.Tasks themselves. FetchSet is what a fetch session reads. Visit is the same road for everything that may allocate. Coordinator hosts the group machine
-// of one partition of __consumer_offsets.
+// Broker holds the table of replicas. Partition is one of them: its log (broker/plog), its replication (broker/replica), its
+// producers' sequences, the fetches that wait. Produce and Fetch are operations of the hot path: structs that their caller keeps and
+// fills again, and jobs.Tasks themselves. FetchSet is what a fetch session reads. Visit is the same road for everything that
+// may allocate. Coordinator hosts the group machine of one partition of __consumer_offsets, while this broker leads it. Source
+// is another broker to read from; fetchers are the ones that read.
 //
 // # Ownership
 //
@@ -21,12 +22,17 @@
 // An operation belongs to the broker from Start until its Done is called, exactly once, on whichever goroutine
 // finished it. Done must not block. After it the caller may use the struct again.
 //
+// A partition decides nothing about replication: it brings its machine what happens and carries out what that says
+// (replication.go). Nothing that follows from an effect may step the machine again before the step is over.
+//
 // # Invariants
 //
-//   - Offsets are assigned by the owner of the partition, in the order in which appends arrive at its executor.
-//   - A record is readable once the high watermark has passed it. With one replica that is at once.
+//   - Offsets are assigned by the leader, in the order in which appends arrive at its executor.
+//   - A record is readable once the high watermark has passed it, and acknowledged with acks=all then. With one replica that is
+//     at once.
 //   - A waiting fetch is linked into each of its partitions or into none; only the owners link and unlink. The parts of
-//     a FetchSet (a fetch session) are linked for as long as they have nothing to tell.
+//     a FetchSet (a fetch session) are linked for as long as they have nothing to tell. Consumers wait for the high watermark,
+//     followers for the end of the log.
 //   - Whoever is refused learns it before anything was changed: memory full, too few replicas, a sequence out of
 //     order, a fenced epoch.
 package broker
