@@ -127,9 +127,9 @@ func TestStory(t *testing.T) {
 	g := &group{seen: map[string]int{}}
 	for range 2 {
 		g.consume(ctx, client(t, s, kgo.ConsumerGroup("readers"), kgo.ConsumeTopics("orders"),
-			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(100*time.Millisecond)))
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond)))
 	}
-	p := produce(ctx, client(t, s, kgo.RequiredAcks(kgo.AllISRAcks())), "orders")
+	p := produce(ctx, client(t, s, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.MetadataMinAge(50*time.Millisecond)), "orders")
 	eventually(t, "the group reads", func() bool { return g.count() > 500 })
 	if !inSync(s, metadata.ConsumerOffsetsTopic, 3) {
 		t.Error("the offsets of groups have fewer than three replicas")
