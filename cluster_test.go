@@ -60,11 +60,11 @@ func shared(t testing.TB, set ...string) *cluster {
 // embedded is three servers with an etcd in each.
 func embedded(t testing.TB, set ...string) *cluster {
 	t.Helper()
-	ports := freePorts(t, 3)
+	ports := freePorts(t, 6)
 	members := fmt.Sprintf("millrace.cluster=a=%s,b=%s,c=%s", ports[0], ports[1], ports[2])
 	c := &cluster{TB: t, set: map[string][]string{}, servers: map[string]*millrace.Server{}}
-	for _, name := range []string{"a", "b", "c"} {
-		c.set[name] = append([]string{"millrace.node.name=" + name, members}, set...)
+	for i, name := range []string{"a", "b", "c"} { // at the same address after a restart
+		c.set[name] = append([]string{"millrace.node.name=" + name, members, "listeners=PLAINTEXT://" + ports[3+i]}, set...)
 	}
 	c.start("a", "b", "c")
 	return c
@@ -165,14 +165,17 @@ func (c *cluster) others(name string) (names []string) {
 	return names
 }
 
-// client knows all brokers of the cluster.
-func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
-	c.Helper()
-	var seeds []string
+func (c *cluster) seeds() (seeds []string) {
 	for _, s := range c.servers {
 		seeds = append(seeds, s.Bootstrap())
 	}
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(seeds...), kgo.MetadataMinAge(50 * time.Millisecond)}, opts...)...)
+	return seeds
+}
+
+// client knows all brokers of the cluster.
+func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
+	c.Helper()
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.seeds()...), kgo.MetadataMinAge(50 * time.Millisecond)}, opts...)...)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -180,11 +183,11 @@ func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// createTopic makes a topic of three partitions, one on each broker, by way of one server.
-func (c *cluster) createTopic(via, topic string) {
+// createTopic makes a topic of three partitions, led by one broker each, by way of one server.
+func (c *cluster) createTopic(via, topic string, replicas int16) {
 	c.Helper()
 	admin := kadm.NewClient(c.client(kgo.SeedBrokers(c.servers[via].Bootstrap())))
-	if _, err := admin.CreateTopic(soon(c), 3, 1, nil, topic); err != nil {
+	if _, err := admin.CreateTopic(soon(c), 3, replicas, map[string]*string{"min.insync.replicas": kadm.StringPtr("2")}, topic); err != nil {
 		c.Fatal(err)
 	}
 	c.eventually("the topic is known", func(s *millrace.Server) bool { return s.Image().Topic(topic) != nil })
@@ -203,7 +206,7 @@ func TestThreeServers(t *testing.T) {
 	for name, make := range map[string]func(testing.TB, ...string) *cluster{"shared": shared, "embedded": embedded} {
 		t.Run(name, func(t *testing.T) {
 			c := make(t)
-			c.createTopic("a", "t")
+			c.createTopic("a", "t", 1)
 			var leaders []int32
 			for _, p := range c.servers["b"].Image().Topic("t").Partitions {
 				leaders = append(leaders, p.Leader)
@@ -244,25 +247,65 @@ func (c *cluster) roundTrip(topic string, n int) {
 }
 
 // TestCrash: the death of a process is noticed by its connections, and not after a session's time; also that of the controller.
+// What was acknowledged by two is still there.
 func TestCrash(t *testing.T) {
 	c := shared(t, "broker.session.timeout.ms=60000")
-	c.createTopic("a", "t")
-	for range 2 {
-		office := c.office()
-		dead := c.broker(office)
-		c.crash(office)
-		took := c.eventually("the dead broker is fenced", fenced(dead))
-		if took > 20*time.Second {
-			t.Errorf("broker %d, of the controller, was fenced after %v", dead, took)
+	c.createTopic("a", "t", 3)
+	load := startStream(t, manual(t, c.seeds()), "t")
+	load.more(30)
+	office := c.office()
+	dead := c.broker(office)
+	c.crash(office)
+	took := c.eventually("the dead broker is fenced", fenced(dead))
+	if took > 20*time.Second {
+		t.Errorf("broker %d, of the controller, was fenced after %v", dead, took)
+	}
+	load.more(30)
+	t.Logf("fenced after %v, the controller is %s", took, c.office())
+	load.check()
+}
+
+// TestRollingRestart: one after the other stops and comes back, and nobody notices.
+func TestRollingRestart(t *testing.T) {
+	c := embedded(t)
+	c.createTopic("a", "t", 3)
+	c.createTopic("a", "single", 1)
+	c.roundTrip("single", 30)
+	load := startStream(t, manual(t, c.seeds()), "t")
+	load.more(30)
+	for _, name := range []string{"a", "b", "c"} {
+		s := c.servers[name]
+		id := c.broker(name)
+		delete(c.servers, name)
+		if err := s.Shutdown(soon(t)); err != nil {
+			t.Fatal(err)
 		}
-		t.Logf("fenced after %v, the controller is %s", took, c.office())
+		c.eventually("it has left", fenced(id))
+		load.more(30)
+		c.start(name)
+		if err := c.servers[name].AwaitReady(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.broker(name); got != id {
+			t.Errorf("%s was broker %d and is %d", name, id, got)
+		}
+		load.more(30)
+	}
+	load.check()
+	c.roundTrip("single", 30)
+	for _, name := range []string{"t", "single"} {
+		for i, p := range c.servers["a"].Image().Topic(name).Partitions {
+			if p.LossGeneration > 0 {
+				t.Errorf("the records of %s-%d were lost", name, i)
+			}
+		}
 	}
 }
 
 // TestSilence: a broker whose lease ends is fenced, and comes back with all it has when its process has another session.
 func TestSilence(t *testing.T) {
 	c := shared(t, "broker.session.timeout.ms=1000")
-	c.createTopic("a", "t")
+	c.createTopic("a", "t", 1)
 	c.roundTrip("t", 30)
 	office := c.office()
 	name := c.others(office)[0]
@@ -283,18 +326,17 @@ func TestSilence(t *testing.T) {
 	if b := s.Image().Broker(id); b.Incarnation != life {
 		t.Error("it is another life")
 	}
-	c.createTopic(name, "u")
+	c.createTopic(name, "u", 1)
 	c.roundTrip("u", 30)
 }
 
 // TestRestart: a process that dies and is back before anybody has noticed has its place and its id, and another life.
 func TestRestart(t *testing.T) {
 	c := embedded(t)
-	c.createTopic("a", "t")
+	c.createTopic("a", "t", 1)
 	c.roundTrip("t", 30)
 	s := c.servers["b"]
 	before := s.Image().Broker(c.broker("b"))
-	c.set["b"] = append(c.set["b"], "listeners=PLAINTEXT://"+s.Bootstrap())
 	c.crash("b")
 	c.start("b")
 	after := c.servers["b"].Image().Broker(before.ID)
