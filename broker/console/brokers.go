@@ -27,8 +27,11 @@ func (d *Desk) createBroker(c console.CreateBroker) (console.Answer, error) {
 }
 
 func (d *Desk) removeBroker(c console.RemoveBroker) (console.Answer, error) {
-	err := await(func(done func(error)) { d.Host.StopBroker(c.ID, done) })
-	if err != nil {
+	stop := d.Host.StopBroker
+	if c.Now {
+		stop = d.Host.StopBrokerNow
+	}
+	if err := await(func(done func(error)) { stop(c.ID, done) }); err != nil {
 		return nil, err
 	}
 	return console.Done{Message: fmt.Sprintf("broker %d is removed, its partitions are led by the others", c.ID)}, nil
@@ -52,6 +55,12 @@ func (d *Desk) startBroker(c console.StartBroker) (console.Answer, error) {
 
 // drain tells what has moved by comparing what was with what is.
 func (d *Desk) drain(c console.Drain) (console.Answer, error) {
+	if c.Cancel {
+		if err := await(func(done func(error)) { d.Host.CancelDrain(c.ID, done) }); err != nil {
+			return nil, err
+		}
+		return console.Done{Message: fmt.Sprintf("broker %d stays", c.ID)}, nil
+	}
 	before, only := d.Host.Image(), len(d.onlyCopies(c.ID))
 	if err := await(func(done func(error)) { d.Host.DrainBroker(c.ID, false, done) }); err != nil {
 		return nil, err
@@ -61,6 +70,16 @@ func (d *Desk) drain(c console.Drain) (console.Answer, error) {
 	return console.BrokerGone{Broker: c.ID, Lost: left, Message: fmt.Sprintf(
 		"broker %d is drained: %d partitions are led by others now, %d that only it had were copied, %d have no other place",
 		c.ID, moved, max(0, only-len(left)), len(left))}, nil
+}
+
+// listOnlyCopies answers for every broker of the cluster.
+func (d *Desk) listOnlyCopies(c console.OnlyCopies) (console.Answer, error) {
+	if d.Host.Image().Broker(c.ID) == nil {
+		return nil, metadata.Errorf(metadata.ErrUnknownBroker, "there is no broker %d", c.ID)
+	}
+	lost := d.onlyCopies(c.ID)
+	return console.BrokerGone{Broker: c.ID, Lost: lost,
+		Message: fmt.Sprintf("broker %d has the only copies of %d partitions", c.ID, len(lost))}, nil
 }
 
 func ledBy(image *metadata.Image, id int32) (n int) {

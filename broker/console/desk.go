@@ -22,12 +22,14 @@ type Host interface {
 	// StartBroker and StopBroker call done once; it must not block.
 	StartBroker(host string, port int, done func(id int32, err error))
 	StopBroker(id int32, done func(error))
+	StopBrokerNow(id int32, done func(error)) // without waiting until others have what only it has
 	// KillBroker returns when the broker is dead; the cluster isn't told. RestartBroker brings it back.
 	KillBroker(id int32) error
 	RestartBroker(id int32, done func(error)) // must not block
 	// DrainBroker calls done when the broker leads nothing and has nothing that others don't have; with leave also out
 	// of every ISR.
 	DrainBroker(id int32, leave bool, done func(error))
+	CancelDrain(id int32, done func(error))
 	// Connections is the number of connections of a broker, −1 if this process doesn't have it.
 	Connections(id int32) int
 	// GroupChanges counts the changes of groups that the process has seen.
@@ -173,6 +175,8 @@ func (d *Desk) run(ctx context.Context, s *Session, command console.Command, slo
 		return d.startBroker(c)
 	case console.Drain:
 		return d.drain(c)
+	case console.OnlyCopies:
+		return d.listOnlyCopies(c)
 	case console.Brokers:
 		return console.BrokerList(d.brokers()), nil
 	case console.CreateTopic:

@@ -25,7 +25,7 @@ func main() {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w\nTry '%s --help'", err, c.CommandPath())}
 	})
-	root.AddCommand(newServerCommand(), newConsoleCommand(), newDemoCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(newServerCommand(), newConsoleCommand(), newBrokerCommand(), newDemoCommand(), newBenchCommand(), newVersionCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "millrace:", err)
 		var usage *usageError

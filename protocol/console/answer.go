@@ -34,7 +34,7 @@ type (
 		SizeBytes   int64  `json:"size_bytes"`  // of its records
 	}
 
-	// BrokerGone answers KILL_BROKER and DRAIN: Lost are the partitions of which no other broker has the records.
+	// BrokerGone answers KILL_BROKER, DRAIN and ONLY_COPIES: Lost are the partitions of which no other broker has the records.
 	BrokerGone struct {
 		Broker  int32          `json:"broker"`
 		Message string         `json:"-"`

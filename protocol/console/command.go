@@ -12,14 +12,22 @@ type (
 		Host string
 		Port int32
 	}
-	// RemoveBroker stops a broker.
-	RemoveBroker struct{ ID int32 }
+	// RemoveBroker stops a broker. With Now nobody waits until others have what only it has.
+	RemoveBroker struct {
+		ID  int32
+		Now bool
+	}
 	// KillBroker has a broker drop its RAM without a word to anyone, as a crash would.
 	KillBroker struct{ ID int32 }
 	// StartBroker starts a broker again that was killed.
 	StartBroker struct{ ID int32 }
 	// Drain moves what a broker leads, and what nobody else has, to others.
-	Drain struct{ ID int32 }
+	Drain struct {
+		ID     int32
+		Cancel bool // it is to stay after all
+	}
+	// OnlyCopies lists what is lost if a broker goes now.
+	OnlyCopies struct{ ID int32 }
 	// Brokers lists the brokers.
 	Brokers struct{}
 	// CreateTopic creates a topic.
@@ -80,6 +88,7 @@ type (
 
 func (CreateBroker) command()  {}
 func (RemoveBroker) command()  {}
+func (OnlyCopies) command()    {}
 func (KillBroker) command()    {}
 func (StartBroker) command()   {}
 func (Drain) command()         {}

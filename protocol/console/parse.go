@@ -112,6 +112,15 @@ func (a *args) text(what string) string {
 	return string(w.text)
 }
 
+// flag takes a word that may be left out, and can be nothing else.
+func (a *args) flag(name string) bool {
+	w, ok := a.next()
+	if ok && !strings.EqualFold(string(w.text), name) {
+		a.fail("%s isn't expected, only %s may stand there", show(w), name)
+	}
+	return ok
+}
+
 // number takes a word that must be there and lie within the limits.
 func (a *args) number(what string, least, most int64) int64 {
 	w, ok := a.next()
@@ -196,10 +205,13 @@ func parseCreateBroker(a *args) Command {
 
 func (a *args) broker() int32 { return int32(a.number("the broker's id", 0, maxInt32)) }
 
-func parseRemoveBroker(a *args) Command { return RemoveBroker{ID: a.broker()} }
-func parseKillBroker(a *args) Command   { return KillBroker{ID: a.broker()} }
-func parseStartBroker(a *args) Command  { return StartBroker{ID: a.broker()} }
-func parseDrain(a *args) Command        { return Drain{ID: a.broker()} }
+func parseRemoveBroker(a *args) Command {
+	return RemoveBroker{ID: a.broker(), Now: a.flag("now")}
+}
+func parseKillBroker(a *args) Command  { return KillBroker{ID: a.broker()} }
+func parseStartBroker(a *args) Command { return StartBroker{ID: a.broker()} }
+func parseDrain(a *args) Command       { return Drain{ID: a.broker(), Cancel: a.flag("cancel")} }
+func parseOnlyCopies(a *args) Command  { return OnlyCopies{ID: a.broker()} }
 
 func parseCreateTopic(a *args) Command {
 	var configs map[string]string

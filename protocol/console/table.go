@@ -21,10 +21,11 @@ func init() {
 	fixed := func(c Command) func(*args) Command { return func(*args) Command { return c } }
 	definitions = []definition{
 		{"CREATE_BROKER", "<IP> <Port>", "starts a broker that listens there (port 0: any free one) and answers its id", parseCreateBroker},
-		{"REMOVE_BROKER", "<id>", "stops a broker; its partitions move to the brokers left", parseRemoveBroker},
+		{"REMOVE_BROKER", "<id> [now]", "stops a broker for good; its partitions move to the brokers left. now: at once, at the price of what ONLY_COPIES lists", parseRemoveBroker},
 		{"KILL_BROKER", "<id>", "has a broker drop its RAM as a crash would, and answers what is lost; the cluster finds out by itself", parseKillBroker},
 		{"START_BROKER", "<id>", "starts a broker again that was killed; it has to copy its partitions from the others", parseStartBroker},
-		{"DRAIN", "<id>", "moves what a broker leads, and what nobody else has, to other brokers, and answers when it is done", parseDrain},
+		{"DRAIN", "<id> [cancel]", "moves what a broker leads, and what nobody else has, to other brokers, and answers when it is done; cancel: it stays", parseDrain},
+		{"ONLY_COPIES", "<id>", "lists the partitions whose records are lost if a broker goes now", parseOnlyCopies},
 		{"BROKERS", "", "lists the brokers", fixed(Brokers{})},
 		{"CREATE_TOPIC", "<name> [partitions] [replication-factor] [key=value ...]", "creates a topic; key=value are topic configs such as retention.ms=60000", parseCreateTopic},
 		{"DELETE_TOPIC", "<name>", "deletes a topic with its records", parseDeleteTopic},
