@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"millrace/broker/replica"
@@ -14,8 +15,9 @@ type alters struct {
 	broker *Broker
 
 	mu      sync.Mutex
-	waiting []alter // guarded by mu; bounded by the partitions: a machine has one proposal at a time, repeated once in a while
-	calling bool    // guarded by mu
+	waiting []alter            // guarded by mu; each partition is in it once
+	at      map[*Partition]int // guarded by mu: where a partition stands in waiting
+	calling bool               // guarded by mu
 }
 
 type alter struct {
@@ -38,7 +40,13 @@ func (a *alters) propose(p *Partition, proposal *replica.Proposal) {
 		spec.ISR = append(spec.ISR, metadata.Member(m))
 	}
 	a.mu.Lock()
-	a.waiting = append(a.waiting, alter{p, p.machine, proposal.ID, spec})
+	x := alter{p, p.machine, proposal.ID, spec}
+	if i, again := a.at[p]; again { // it is repeated, or there is a newer one, before its turn has come
+		a.waiting[i] = x
+	} else {
+		a.at[p] = len(a.waiting)
+		a.waiting = append(a.waiting, x)
+	}
 	calling := a.calling
 	a.calling = true
 	a.mu.Unlock()
@@ -52,7 +60,11 @@ func (a *alters) call() {
 	a.mu.Lock()
 	n := min(len(a.waiting), altersMax)
 	batch := a.waiting[:n:n]
-	a.waiting = a.waiting[n:]
+	a.waiting = slices.Clone(a.waiting[n:])
+	clear(a.at)
+	for i := range a.waiting {
+		a.at[a.waiting[i].partition] = i
+	}
 	a.calling = n > 0
 	a.mu.Unlock()
 	if n == 0 {

@@ -74,7 +74,7 @@ func New(self metadata.Member, d Deps) *Broker {
 	b := &Broker{ID: self.Broker, Self: self, deps: d, began: d.Now(), seed: maphash.MakeSeed(),
 		hosted: map[metadata.TopicID][]*Partition{}, closed: make(chan struct{})}
 	b.fetchers.init(b)
-	b.alters.broker = b
+	b.alters.broker, b.alters.at = b, map[*Partition]int{}
 	b.catchUp.init(b)
 	for range workerCount(d.Config) {
 		b.workers = append(b.workers, &worker{Executor: jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"})})
