@@ -182,10 +182,10 @@ func (c *conn) fetched(a *answer) error {
 	switch {
 	case err != nil:
 		c.fail(err) // before the next fetch is sent here
-		l.session.failed(false)
+		l.session.failed()
 		r.Err = err
 	case code != protocol.None:
-		l.session.failed(true)
+		l.session.failed()
 		r.Err = errorOf(code)
 	default:
 		l.session.answered(session)

@@ -186,11 +186,11 @@ func (l *Link) send() {
 		if e.kind == kindFetch {
 			patience = l.fetch.MaxWait + requestTimeout
 		}
-		l.append(e)
+		l.append(c, e)
 	}
 	if hurry {
 		l.expect = append(l.expect, expected{kind: kindHurry, sizeMax: hurryBytesMax})
-		l.append(&l.expect[len(l.expect)-1])
+		l.append(c, &l.expect[len(l.expect)-1])
 	}
 	c.send(l.out, l.expect, patience)
 }
@@ -236,12 +236,12 @@ func (l *Link) connect() (*conn, error) {
 }
 
 // append appends the frame of a request to out.
-func (l *Link) append(e *expected) {
+func (l *Link) append(c *conn, e *expected) {
 	l.lastID++
 	e.id = l.lastID
 	switch e.kind {
 	case kindFetch:
-		l.out = kafka.AppendFetch(l.out, l.session.ask(l.o.Self, l.fetch), e.id, clientID)
+		l.out = kafka.AppendFetch(l.out, l.session.ask(c, l.o.Self, l.fetch), e.id, clientID)
 	case kindSnapshot:
 		l.out = appendSnapshot(l.out, l.o.Self, e.snapshot, e.id)
 	case kindHurry:
@@ -269,7 +269,7 @@ func (l *Link) failed(expect []expected, err error) {
 	for _, e := range expect {
 		switch e.kind {
 		case kindFetch:
-			l.session.failed(false)
+			l.session.failed()
 			r := l.takeFetch()
 			r.Err = err
 			r.Done(r)

@@ -2,6 +2,7 @@ package link_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 )
@@ -63,4 +64,46 @@ func TestAcksAllOverLinks(t *testing.T) {
 	if each > 20*time.Millisecond {
 		t.Errorf("a produce took %v", each)
 	}
+}
+
+// Connections break again and again, and nothing that was acknowledged is missing or out of order.
+func TestBrokenConnections(t *testing.T) {
+	c := newCluster(t, 3, true, "millrace.workers=2", "replica.fetch.backoff.ms=5", "replica.fetch.wait.max.ms=50")
+	c.CreateReplicated("t", 6, 3, minISR2)
+	var producers sync.WaitGroup
+	stop := make(chan struct{})
+	var written [6]int64
+	for index := range int32(6) {
+		producers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				offset, err := c.produce("t", index, -1, fmt.Sprint(written[index]))
+				if err != nil || offset != written[index] {
+					t.Errorf("partition %d: offset %d for %d, %v", index, offset, written[index], err)
+					return
+				}
+				written[index]++
+			}
+		})
+	}
+	for round := range 60 {
+		self := c.Broker(int32(round%3) + 1).Self
+		c.listen(self, c.hangUp(self))
+		time.Sleep(5 * time.Millisecond)
+	}
+	close(stop)
+	producers.Wait()
+	c.await("all are in sync", c.inSync("t", 3))
+	for index := range int32(6) {
+		_, p := c.Leader("t", index)
+		c.await("all followers have it all", func() bool {
+			f := p.Figures()
+			return f.LogEndOffset == written[index] && f.HighWatermark == written[index]
+		})
+	}
+	t.Logf("%d records", written)
 }

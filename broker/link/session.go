@@ -12,6 +12,7 @@ import (
 // next request need only say what is new. A leader that gives no session is asked for everything each time. It belongs to
 // whoever has the fetch that is under way.
 type session struct {
+	conn      *conn // that the leader has the session for: it ends with the connection
 	id        int32 // 0: none
 	epoch     int32 // of the next request; 0: it names everything, and asks for a session
 	positions map[broker.PartitionKey]broker.ReplicaPosition
@@ -24,8 +25,11 @@ type session struct {
 	indexes   []int32
 }
 
-// ask makes the request for a fetch. It is valid until the next one.
-func (s *session) ask(self metadata.Member, r *broker.ReplicaFetch) *kafka.FetchRequest {
+// ask makes the request for a fetch over this connection. It is valid until the next one.
+func (s *session) ask(over *conn, self metadata.Member, r *broker.ReplicaFetch) *kafka.FetchRequest {
+	if s.conn != over {
+		s.conn, s.id, s.epoch = over, 0, 0
+	}
 	for i := range r.Changed {
 		s.positions[r.Changed[i].PartitionKey] = r.Changed[i]
 	}
@@ -108,12 +112,9 @@ func (s *session) answered(id int32) {
 	}
 }
 
-// failed forgets everything: the next request names what it is about. If the leader may still have the session, the
-// request ends it there.
-func (s *session) failed(connected bool) {
+// failed forgets everything: the next request names what it is about. If the leader may still have the session, it ends
+// it there.
+func (s *session) failed() {
 	s.epoch = 0
-	if !connected {
-		s.id = 0
-	}
 	clear(s.positions)
 }
