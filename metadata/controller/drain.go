@@ -19,6 +19,11 @@ const drainCopiesMax = 256
 // counts for the other until it has left, and then no more. So a rolling restart,
 // and any number of drains at once, never takes a partition below its MinISR.
 //
+// That takes an image in which the broker drains already. An older one may lack
+// that it has come into an ISR, and no transaction would compare that partition. From
+// then on it can't, as long as its registration stays as it is; so that is written
+// by the plan with which it leaves, whatever else there is to do.
+//
 // Errors: ErrUnknownBroker, ErrStaleBrokerEpoch.
 func (p Policy) Drain(img *metadata.Image, m metadata.Member, leave bool) ([]metadata.Delta, metadata.DrainState, error) {
 	var state metadata.DrainState
@@ -41,16 +46,22 @@ func (p Policy) Drain(img *metadata.Image, m metadata.Member, leave bool) ([]met
 			}
 		}
 	}
-	if leave && d.state.Ready() && len(d.moves) == 0 {
+	if leave && b.Draining && d.state.Ready() && len(d.moves) == 0 {
 		d.state.Leading, d.state.Left = 0, true
-		deltas = p.FenceBrokers(img, []metadata.Member{m}) // that it drains is told by the same write
-		if img.Alive(m.Broker) != 0 {
-			// Its lease may go on for a while: it must not be unfenced for that.
-			deltas = append([]metadata.Delta{metadata.BrokerSilent{ID: m.Broker}}, deltas...)
-		}
-		return deltas, d.state, nil
+		return p.leave(img, b), d.state, nil
 	}
 	return slices.Concat(deltas, d.moves, d.copies), d.state, nil
+}
+
+func (p Policy) leave(img *metadata.Image, b *metadata.Broker) (deltas []metadata.Delta) {
+	if img.Alive(b.ID) != 0 {
+		// Its lease may go on for a while: it must not be unfenced for that.
+		deltas = append(deltas, metadata.BrokerSilent{ID: b.ID})
+	}
+	left := *b
+	left.Fenced = true
+	deltas = append(deltas, metadata.BrokerChanged{Broker: &left})
+	return append(deltas, p.Settle(img.Apply(deltas...))...)
 }
 
 // OnlyCopies lists the partitions whose records are lost if the broker goes now:

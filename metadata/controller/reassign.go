@@ -63,7 +63,7 @@ func (j *judge) reassign(spec *metadata.ReassignmentSpec, allowFactorChange bool
 	}
 	if !d.unclean && d.abandons(p) {
 		return nil, metadata.Errorf(metadata.ErrInvalidReplicaAssignment,
-			"Unable to change the replicas of %s-%d now: of those that would be left none is in sync.", t.Name, spec.Partition)
+			"Unable to change the replicas of %s-%d now: of those that would be left too few are in sync.", t.Name, spec.Partition)
 	}
 	d.settle()
 	if next, changed := d.finish(); changed {
@@ -72,15 +72,17 @@ func (j *judge) reassign(spec *metadata.ReassignmentSpec, allowFactorChange bool
 	return nil, nil
 }
 
-// abandons tells whether the draft leaves nobody in sync, or nobody who may have everything,
-// and p had somebody.
+// abandons tells whether the draft gives up a replica that has all that is committed while
+// too few others are in sync. Apache Kafka refuses only to give up the last one. Here
+// min.insync.replicas is a number of copies, and what is taken off is gone at once.
 func (d *draft) abandons(p *metadata.Partition) bool {
-	if len(d.isr) > 0 {
-		return false
+	had := 0
+	for _, m := range append(p.ISRMembers(), p.ELRMembers()...) {
+		if !d.img.Void(m) {
+			had++
+		}
 	}
-	may := func(m metadata.Member) bool { return !d.img.Void(m) }
-	return slices.ContainsFunc(p.ISRMembers(), d.img.Live) ||
-		len(d.elr) == 0 && slices.ContainsFunc(append(p.ISRMembers(), p.ELRMembers()...), may)
+	return len(d.isr) < d.next.MinISR() && len(d.isr)+len(d.elr) < had
 }
 
 func (j *judge) checkTargets(p *metadata.Partition, before, targets []int32, allowFactorChange bool) error {
