@@ -8,7 +8,7 @@ FUZZTIME ?= 30s
 COUNT    ?= 1
 WORKLOAD ?= produce
 
-.PHONY: build run demo test race lint fuzz mutants bench bench-micro bench-smoke bench-guard profile check docs e2e cross clean
+.PHONY: build run demo test race lint fuzz sim mutants bench bench-micro bench-smoke bench-guard profile check docs e2e cross clean
 
 build: ## the one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
@@ -34,6 +34,10 @@ lint-all: lint ## everything in .golangci.yml; building the linter takes minutes
 
 fuzz: ## every fuzz target for FUZZTIME
 	./.ci/fuzz $(FUZZTIME)
+
+sim: ## a simulated cluster: SEED=17 STEPS=500 does that run again, FOR=2m goes on for so long
+	$(GO) test -count=1 -timeout 0 -run TestSim -v ./broker/sim $(if $(SEED),-sim.seed $(SEED) -sim.runs 1) \
+		$(if $(STEPS),-sim.steps $(STEPS)) $(if $(FOR),-sim.for $(FOR))
 
 mutants: ## the test of the tests: every rule of replication switched off must be found by the exploration
 	$(GO) test -count=1 -tags mutants -run TestMutants -v ./broker/replica

@@ -42,6 +42,8 @@ var imports = map[string][]string{
 	"broker/replica":      {},
 	"broker": {"slab", "jobs", "protocol", "protocol/record", "metadata", "config", "broker/plog",
 		"broker/group", "broker/replica"},
+	"broker/sim": {"broker/replica", "broker/plog", "broker/group", "metadata", "metadata/controller", "protocol",
+		"protocol/record", "slab"},
 	"broker/link":       {"broker", "broker/replica", "metadata", "protocol", "protocol/kafka"},
 	"broker/brokertest": {"broker", "slab", "jobs", "metadata", "metadata/central", "metadata/memory", "config"},
 	"broker/api": {"broker", "slab", "jobs", "protocol", "protocol/kafka", "protocol/record", "metadata", "config",

@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"errors"
+
+	"millrace/metadata"
+	"millrace/metadata/controller"
+)
+
+// central is a process's central server, after package central: it plans commands, one at a time, on the image that it has,
+// sends them to the store, and goes on when its image shows them.
+type central struct {
+	n       *process
+	img     *metadata.Image // nil: it has not listed the store yet
+	queue   []*command
+	current *command
+
+	detector  *controller.Detector // nil: it isn't the controller
+	unsettled bool
+	busy      bool
+}
+
+type command struct {
+	name    string
+	plan    func(img *metadata.Image) []metadata.Delta
+	duty    bool // for the controller only
+	resumes bool // a plan that was carried out in part goes on
+	done    func(err error)
+
+	txns      []metadata.Txn
+	committed int
+	answered  bool
+	revision  int64
+	conflict  bool
+}
+
+var (
+	errUnavailable = errors.New("it isn't known whether the store did it")
+	errNotInOffice = errors.New("not the controller")
+)
+
+func (c *central) submit(cmd *command) {
+	c.queue = append(c.queue, cmd)
+	c.next()
+}
+
+func (c *central) next() {
+	for c.current == nil && len(c.queue) > 0 {
+		cmd := c.queue[0]
+		c.queue = c.queue[1:]
+		c.start(cmd)
+	}
+}
+
+func (c *central) start(cmd *command) {
+	w := c.n.w
+	c.current = cmd
+	if cmd.duty && !c.inOffice() {
+		c.finish(errNotInOffice)
+		return
+	}
+	deltas := w.bugs.mangle(c.img, cmd.plan(c.img))
+	most := w.cluster.txnMax
+	if cmd.duty && most > 0 {
+		most--
+	}
+	cmd.txns = c.img.Transactions(deltas, most)
+	if cmd.duty {
+		for i := range cmd.txns {
+			cmd.txns[i].Compares = append(cmd.txns[i].Compares, metadata.CompareController(c.img.Controller()))
+		}
+	}
+	c.commitNext()
+}
+
+func (c *central) commitNext() {
+	cmd := c.current
+	if len(cmd.txns) == 0 {
+		c.finish(nil)
+		return
+	}
+	txn := cmd.txns[0]
+	cmd.txns = cmd.txns[1:]
+	c.n.send(&message{kind: commitRequest, to: storeID, command: cmd, txn: txn})
+}
+
+// answer comes from the store, or in its place when the connection is lost.
+func (c *central) answer(cmd *command, revision int64, err error) {
+	if c.current != cmd {
+		return
+	}
+	if err != nil && !errors.Is(err, metadata.ErrConflict) {
+		c.finish(errUnavailable)
+		c.next()
+		return
+	}
+	cmd.answered, cmd.revision, cmd.conflict = true, revision, err != nil
+	c.advance()
+}
+
+// advance goes on with the current command if the image has what it waits for.
+func (c *central) advance() {
+	cmd := c.current
+	if cmd == nil || !cmd.answered || c.img.Revision() < cmd.revision {
+		return
+	}
+	cmd.answered = false
+	switch {
+	case !cmd.conflict:
+		cmd.committed++
+		c.commitNext()
+	case cmd.committed > 0 && !cmd.resumes:
+		c.finish(errUnavailable)
+	default:
+		c.start(cmd)
+	}
+	c.next()
+}
+
+func (c *central) finish(err error) {
+	cmd := c.current
+	c.current = nil
+	if cmd.done != nil {
+		cmd.done(err)
+	}
+}
+
+// follow does for partitions what follows from a command that was carried out.
+func (c *central) follow(err error) {
+	if err == nil && len(c.n.w.policy.Settle(c.img)) > 0 {
+		c.submit(&command{name: "follow", resumes: true, plan: c.n.w.policy.Settle})
+	}
+}
+
+// learn takes the next batch of the store's watch, or all there are.
+func (c *central) learn(all bool) bool {
+	s := &c.n.w.store
+	if c.img == nil || c.img.Revision() >= s.revision {
+		return false
+	}
+	from := c.img.Revision()
+	to := from + 1
+	if all {
+		to = s.revision
+	}
+	b := metadata.Batch{Revision: to}
+	for r := from; r < to; r++ {
+		b.Events = append(b.Events, s.history[r].Events...)
+	}
+	next, deltas, err := c.img.Replay(b)
+	if err != nil {
+		panic(err)
+	}
+	c.publish(next, deltas)
+	return true
+}
+
+// list takes everything anew, as after a watch that was cut off.
+func (c *central) list() bool {
+	next := c.n.w.store.list()
+	switch {
+	case c.img == nil:
+		c.img = metadata.Empty()
+	case c.img.Revision() >= next.Revision():
+		return false
+	}
+	c.publish(next, c.img.Diff(next))
+	return true
+}
+
+func (c *central) publish(next *metadata.Image, deltas []metadata.Delta) {
+	c.img = next
+	c.n.adopt()
+	for _, d := range deltas {
+		switch d.(type) {
+		case metadata.BrokerRegistered, metadata.BrokerChanged, metadata.BrokerRemoved:
+			c.unsettled = true
+		}
+	}
+	c.advance()
+	c.keepVigil()
+}
+
+func (c *central) inOffice() bool {
+	return c.img != nil && c.img.Controller().Token == c.n.incarnation
+}
+
+// keepVigil is what a controller does about brokers, one thing at a time.
+func (c *central) keepVigil() {
+	switch in := c.inOffice(); {
+	case !in:
+		c.detector = nil
+		return
+	case c.detector == nil:
+		c.detector, c.unsettled = controller.NewDetector(leaseMs, c.n.w.nowMs), true
+	}
+	if c.busy {
+		return
+	}
+	w := c.n.w
+	v := c.detector.Judge(c.img, w.nowMs)
+	switch {
+	case len(v.Fence) > 0:
+		c.act("fence", func(img *metadata.Image) []metadata.Delta { return w.policy.FenceBrokers(img, v.Fence) })
+	case len(v.Unfence) > 0:
+		c.act("unfence", func(img *metadata.Image) []metadata.Delta {
+			deltas, _ := w.policy.UnfenceBroker(img, v.Unfence[0])
+			return deltas
+		})
+	case c.unsettled:
+		c.unsettled = false
+		c.act("settle", w.policy.Settle)
+	}
+}
+
+func (c *central) act(name string, plan func(img *metadata.Image) []metadata.Delta) {
+	c.busy = true
+	c.submit(&command{name: name, duty: true, resumes: true, plan: plan, done: func(err error) {
+		c.busy = false
+		if err != nil {
+			c.unsettled = true
+		}
+	}})
+}
