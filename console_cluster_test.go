@@ -109,3 +109,52 @@ func TestConsoleWatchJSON(t *testing.T) {
 		return
 	}
 }
+
+// TestConsoleReplicated: records are written to all replicas, a broker that is drained or dead takes none with it, and
+// leadership goes where an administrator wants it.
+func TestConsoleReplicated(t *testing.T) {
+	s := open(t, 3, "control.listener=127.0.0.1:0", "auto.leader.rebalance.enable=false")
+	addr := openControl(t, s)
+	l, watcher := dial(t, addr), dial(t, addr)
+	watcher.say("WATCH 60")
+	l.do("CREATE_TOPIC t 1 3 min.insync.replicas=2")
+	l.do("CREATE_TOPIC one 3 1")
+	for range 10 {
+		l.do("PRODUCE t partition=0 x")
+	}
+	first := s.Image().Topic("t").Partitions[0].Leader
+	if text := l.do(fmt.Sprintf("DRAIN %d", first)); !strings.Contains(text, "2 partitions are led by others now, 1 that only it had were copied, 0 have no other place") {
+		t.Errorf("%s", text)
+	}
+	watcher.watchUntil(fmt.Sprintf("broker %d drains", first))
+	if text := l.do("BROKERS"); !strings.Contains(text, "draining") {
+		t.Errorf("%s", text)
+	}
+	if text := l.do(fmt.Sprintf("KILL_BROKER %d", first)); !strings.Contains(text, "the only copies of 0 partitions") {
+		t.Errorf("%s", text)
+	}
+	picture, _ := watcher.watchUntil(fmt.Sprintf("broker %d is fenced", first))
+	if !strings.Contains(picture, "0 partitions offline, 1 under-replicated") {
+		t.Errorf("%s", picture)
+	}
+	if text := l.do("DESCRIBE_TOPIC t"); !strings.Contains(text, " 0       0             10              10          ") {
+		t.Errorf("%s", text)
+	}
+	if text := l.do("CONSUME t 0 start 100"); !strings.Contains(text, "10 records") {
+		t.Errorf("%s", text)
+	}
+	l.do(fmt.Sprintf("START_BROKER %d", first))
+	eventually(t, "it is back in sync", func() bool { return inSync(s, "t", 3) })
+	if text := l.do("ELECT t 0"); !strings.Contains(text, fmt.Sprintf("broker %d leads t-0", first)) {
+		t.Errorf("%s", text)
+	}
+	other := first%3 + 1
+	l.do(fmt.Sprintf("REASSIGN t 0 %d", other))
+	eventually(t, "the reassignment is over", func() bool {
+		p := partition(s, "t", 0)
+		return len(p.Replicas) == 1 && p.Leader == other && !p.Reassigning()
+	})
+	if text := l.do("CONSUME t 0 start 100"); !strings.Contains(text, "10 records") {
+		t.Errorf("%s", text)
+	}
+}

@@ -115,7 +115,7 @@ func (d *Desk) brokers() []console.BrokerRow {
 			row.Host, row.Port = b.Endpoints[0].Host, b.Endpoints[0].Port
 		}
 		if here := d.Host.Broker(b.ID); here != nil {
-			for _, p := range here.Partitions() {
+			for _, p := range here.Replicas() {
 				row.SizeBytes += p.Figures().SizeBytes
 			}
 		}

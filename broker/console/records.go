@@ -12,6 +12,9 @@ import (
 	"millrace/protocol/record"
 )
 
+// produceTimeoutMs is how long the replicas in sync have: as a producer's request.timeout.ms.
+const produceTimeoutMs = 30_000
+
 // produce appends one record, like a producer with acks=all that knows one partitioner: by the key where there is one
 // (murmur2, as the Java client), round robin otherwise. An unknown topic is created if that is allowed.
 func (d *Desk) produce(c console.Produce) (console.Answer, error) {
@@ -32,7 +35,7 @@ func (d *Desk) produce(c console.Produce) (console.Answer, error) {
 	}
 	b, p := d.leader(t, index)
 	if p == nil {
-		return nil, noPartition(t, index)
+		return nil, d.noPartition(t, index)
 	}
 	r := record.Record{Timestamp: timestampMs, Key: c.Key, Value: c.Value}
 	for _, h := range c.Headers {
@@ -42,7 +45,7 @@ func (d *Desk) produce(c console.Produce) (console.Answer, error) {
 	builder.Reset(record.Options{})
 	builder.Append(r)
 	part := await(func(done func(broker.AppendPart)) {
-		op := &broker.Produce{Acks: broker.AcksAll, Parts: []broker.AppendPart{{Partition: p, Batch: builder.Bytes()}},
+		op := &broker.Produce{Acks: broker.AcksAll, TimeoutMs: produceTimeoutMs, Parts: []broker.AppendPart{{Partition: p, Batch: builder.Bytes()}},
 			Done: func(op *broker.Produce) { done(op.Parts[0]) }}
 		op.Start(b)
 	})
@@ -74,11 +77,14 @@ func (d *Desk) topicToWrite(name string) (*metadata.Topic, error) {
 	return nil, r.Err
 }
 
-func noPartition(t *metadata.Topic, index int32) error {
+func (d *Desk) noPartition(t *metadata.Topic, index int32) error {
 	if int(index) >= len(t.Partitions) {
 		return fmt.Errorf("topic %s has partitions 0 to %d, not %d", t.Name, len(t.Partitions)-1, index)
 	}
-	return fmt.Errorf("partition %d of topic %s has no leader here", index, t.Name)
+	if leader := d.Host.Image().LeaderOf(&t.Partitions[index]); leader != metadata.NoBroker {
+		return fmt.Errorf("partition %d of topic %s is led by broker %d, which isn't of this process", index, t.Name, leader)
+	}
+	return fmt.Errorf("partition %d of topic %s has no leader", index, t.Name)
 }
 
 // nextPartition is the round robin. What it remembers of deleted topics goes when it is more than what there is.
@@ -112,7 +118,7 @@ func (d *Desk) consume(c console.Consume) (console.Answer, error) {
 	}
 	b, p := d.leader(t, c.Partition)
 	if p == nil {
-		return nil, noPartition(t, c.Partition)
+		return nil, d.noPartition(t, c.Partition)
 	}
 	from := c.From.Offset
 	switch c.From.Base {

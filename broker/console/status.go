@@ -29,7 +29,7 @@ func (d *Desk) status() (console.Answer, error) {
 		s.Groups += await(func(done func(int)) {
 			b.ListGroups(nil, nil, func(g []group.ListedGroup, _ error) { done(len(g)) })
 		})
-		for _, p := range b.Partitions() {
+		for _, p := range b.Replicas() {
 			s.RecordBytes += p.Figures().SizeBytes
 		}
 	}

@@ -140,13 +140,22 @@ func underReplicated(image *metadata.Image, p *metadata.Partition) bool {
 	return false
 }
 
-// figures are the offsets of a partition that a broker of this process leads.
-func (d *Desk) figures(t *metadata.Topic, index int32) (broker.Figures, bool) {
-	_, p := d.leader(t, index)
-	if p == nil {
-		return broker.Figures{}, false
+// figures are the offsets of a partition as its leader has them, or else the replica of this process that knows most: a
+// follower's high watermark is a fetch behind.
+func (d *Desk) figures(t *metadata.Topic, index int32) (best broker.Figures, known bool) {
+	if _, p := d.leader(t, index); p != nil {
+		return p.Figures(), true
 	}
-	return p.Figures(), true
+	for _, b := range d.Host.Brokers() {
+		p, err := b.PartitionByID(t.ID, index)
+		if err != nil {
+			continue
+		}
+		if f := p.Figures(); !known || f.HighWatermark > best.HighWatermark {
+			best, known = f, true
+		}
+	}
+	return best, known
 }
 
 // leader finds a partition and the broker that leads it; nil if it is not in this process.

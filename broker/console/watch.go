@@ -61,7 +61,7 @@ func (d *Desk) fingerprint() fingerprint {
 	for _, b := range d.Host.Brokers() {
 		f.brokersPresent++
 		f.connections += d.Host.Connections(b.ID)
-		for _, p := range b.Partitions() {
+		for _, p := range b.Replicas() {
 			figures := p.Figures()
 			f.starts += figures.LogStartOffset
 			f.highs += figures.HighWatermark
