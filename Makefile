@@ -7,8 +7,9 @@ BINARY   := $(BIN)
 FUZZTIME ?= 30s
 COUNT    ?= 1
 WORKLOAD ?= produce
+MINUTES  ?= 2
 
-.PHONY: build run demo test race lint fuzz sim mutants bench bench-micro bench-smoke bench-guard profile check docs e2e cross clean
+.PHONY: build run demo test race lint fuzz sim mutants bench bench-micro bench-smoke bench-guard profile check docs e2e chaos cross clean
 
 build: ## the one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
@@ -63,6 +64,10 @@ docs: ## rewrite the generated pages under docs/
 
 e2e: build ## real clients against a three-broker server; needs what .ci/setup-clients.sh installs
 	cd e2e && MILLRACE_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -timeout 20m -v ./...
+
+chaos: build ## kill, stop, cut off and drain real processes for MINUTES, then read everything back; SEED replays a schedule
+	cd e2e && $(GO) build -o ../bin/chaos ./chaos
+	bin/chaos -millrace $(BIN) -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
 cross: ## what Millrace must compile for; without the embedded etcd, which takes minutes and has no such differences
 	GOOS=linux GOARCH=arm64 $(GO) build -tags noembed ./...

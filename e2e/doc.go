@@ -17,6 +17,7 @@
 //	proxy.go      stands between client and broker during the clients' tests and checks each answer
 //	codes.go      the error codes that clients can bear, API by API
 //	clients/      small scripts for single cases, by language
+//	chaos/        a program of its own: several processes that are killed and cut off, and a checker
 //	*_test.go     the tests, grouped by kind; a number such as A05 names the field report a test comes from
 //
 // # Tools
