@@ -63,3 +63,35 @@ func BenchmarkFetchLarge(b *testing.B) {
 		<-f.done
 	}
 }
+
+// BenchmarkFetchOfMany has one partition of three thousand with news.
+func BenchmarkFetchOfMany(b *testing.B) {
+	f := newFollower(b, 6000)
+	f.append(f.led[0], "1")
+	var all []broker.ReplicaPosition
+	for _, index := range f.led {
+		all = append(all, f.at(index, 0))
+	}
+	f.fetch(all...)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.begin(time.Second, all[:1])
+		<-f.done
+	}
+}
+
+// BenchmarkFetchOfBusy has news in each of a thousand partitions each time.
+func BenchmarkFetchOfBusy(b *testing.B) {
+	f := newFollower(b, 2000)
+	var all []broker.ReplicaPosition
+	for _, index := range f.led {
+		all = append(all, f.at(index, 0))
+		f.append(index, "1")
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		f.begin(time.Second, all)
+		<-f.done
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(all)), "ns/partition")
+}
