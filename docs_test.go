@@ -1,14 +1,11 @@
 package millrace_test
 
 import (
-	"flag"
-	"os"
 	"testing"
 
+	"millrace/golden"
 	"millrace/protocol/kafka"
 )
-
-var update = flag.Bool("update", false, "rewrite the generated pages under docs/")
 
 const apiHeading = `# The API
 
@@ -19,19 +16,4 @@ in broker/api, which is named after it. FetchSnapshot is asked by brokers of eac
 
 `
 
-func TestDocs(t *testing.T) {
-	const path = "docs/api.md"
-	want := apiHeading + kafka.Markdown()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is out of date: make docs", path)
-	}
-}
+func TestDocs(t *testing.T) { golden.File(t, "docs/api.md", apiHeading+kafka.Markdown()) }

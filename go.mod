@@ -3,6 +3,7 @@ module millrace
 go 1.26.0
 
 require (
+	github.com/agnivade/levenshtein v1.2.1
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/klauspost/compress v1.20.4

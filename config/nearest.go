@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
 
 // didYouMean suggests the known name that is nearest to a wrong one: "; did you mean num.partitions?", or nothing.
 func didYouMean(name string) string {
@@ -26,26 +30,11 @@ func didYouMean(name string) string {
 	return "; did you mean " + best + "?"
 }
 
-// distance counts the letters to add, drop or change (Levenshtein); it stops counting at limit.
+// distance is the number of letters to add, drop or change; names that differ in length by the limit or more aren't
+// compared, since they may come from outside.
 func distance(a, b string, limit int) int {
 	if d := len(a) - len(b); d >= limit || -d >= limit {
 		return limit
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return min(row[len(b)], limit)
+	return levenshtein.ComputeDistance(a, b)
 }

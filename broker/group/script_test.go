@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"millrace/golden"
 )
 
 // The golden scripts in testdata drive a machine line by line:
@@ -22,30 +21,7 @@ import (
 // A line with ">" is an event: an advance of time in milliseconds (optional), its kind, and key=value words. Flags are words
 // without "=". The lines under it are the effects. Records are made durable at once unless `> manual` was said; then
 // `> persisted 1` or `> persisted 1 err=NotCoordinator` does it. go test -run TestScripts -update writes what happened.
-var update = flag.Bool("update", false, "rewrite the golden scripts")
-
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runScript(t, string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(want) {
-				t.Errorf("%s differs; run with -update and look at the diff. Got:\n%s", file, got)
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { golden.Run(t, "testdata/*.txt", runScript) }
 
 type script struct {
 	t      *testing.T

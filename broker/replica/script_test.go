@@ -1,15 +1,13 @@
 package replica_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"millrace/broker/replica"
+	"millrace/golden"
 )
 
 // The golden scripts in testdata drive a machine line by line:
@@ -22,29 +20,8 @@ import (
 // broker@incarnation, the latter in hex; the machine is 1@a. The lines under it are the effects, which are carried out on a
 // log without bytes. What an event doesn't say of metadata stays as it was. go test -run TestScripts -update writes what
 // happened.
-var update = flag.Bool("update", false, "rewrite the golden scripts")
-
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runScript(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(want) {
-				t.Errorf("%s differs; run with -update and look at the diff. Got:\n%s", file, got)
-			}
-		})
-	}
+	golden.Run(t, "testdata/*.txt", func(_ *testing.T, text string) string { return runScript(text) })
 }
 
 type script struct {

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the golden files in testdata")
+	"millrace/golden"
+)
 
 var (
 	brokers = []BrokerRow{
@@ -68,31 +66,10 @@ var (
 	}
 )
 
-// golden holds an answer against testdata/name; -update writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, got) {
-		t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
-	}
-}
-
 func TestRender(t *testing.T) {
 	for name, a := range answers {
-		golden(t, name+".txt", Render(nil, Text, a))
-		golden(t, name+".json", Render(nil, JSON, a))
+		golden.File(t, filepath.Join("testdata", name+".txt"), string(Render(nil, Text, a)))
+		golden.File(t, filepath.Join("testdata", name+".json"), string(Render(nil, JSON, a)))
 	}
 }
 

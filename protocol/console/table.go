@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // definition is all that is known about a command.
@@ -83,7 +85,10 @@ func unknown(name string, rest []word) *UsageError {
 	best, least := "", max(3, len(name)/2)
 	for i := range definitions {
 		known := definitions[i].name
-		if d := distance(name, known); d < least {
+		if len(name) > 2*len(known) {
+			continue // much too long, and it comes from outside
+		}
+		if d := levenshtein.ComputeDistance(name, known); d < least {
 			best, least = known, d
 		}
 	}
@@ -93,30 +98,6 @@ func unknown(name string, rest []word) *UsageError {
 		e.Message += fmt.Sprintf("; did you mean %s?", best)
 	}
 	return e
-}
-
-// distance counts the letters to add, drop or change (Levenshtein). Names that are much too long aren't compared.
-func distance(a, b string) int {
-	if len(a) > 2*len(b) {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // hostName accepts an IP address or a host name and takes the brackets from an IPv6 address.
