@@ -67,17 +67,7 @@ func (w *FetchResponse) flexible() bool { return w.version >= 12 }
 // Topic starts a topic with this number of partitions: named by name up to version 12, by id from 13 on.
 func (w *FetchResponse) Topic(name []byte, id [16]byte, partitions int) {
 	w.left.topic(partitions)
-	b := w.reply.Buf.B
-	if w.version >= 13 {
-		b = append(b, id[:]...)
-	} else {
-		b = appendString(b, name, w.flexible())
-	}
-	b = appendSize(b, partitions, w.flexible())
-	if partitions == 0 && w.flexible() {
-		b = append(b, 0)
-	}
-	w.reply.Buf.B = b
+	w.reply.Buf.B = appendTopic(w.reply.Buf.B, w.version, name, id, partitions, w.flexible())
 }
 
 // Partition adds one partition and its records: whole batches, one behind the other, in any number of views. The

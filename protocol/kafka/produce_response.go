@@ -46,18 +46,25 @@ func (w *ProduceResponse) flexible() bool { return w.version >= 9 }
 // Topic starts a topic with this number of partitions: named by name up to version 12, by id from 13 on.
 func (w *ProduceResponse) Topic(name []byte, id [16]byte, partitions int) {
 	w.left.topic(partitions)
-	b := w.reply.Buf.B
-	if w.version >= 13 {
+	w.reply.Buf.B = appendTopic(w.reply.Buf.B, w.version, name, id, partitions, w.flexible())
+}
+
+// appendTopic is the head of a topic in the answers to Produce and Fetch, which count their versions alike.
+func appendTopic(b []byte, version int16, name []byte, id [16]byte, partitions int, flexible bool) []byte {
+	if version >= topicIDSince {
 		b = append(b, id[:]...)
 	} else {
-		b = appendString(b, name, w.flexible())
+		b = appendString(b, name, flexible)
 	}
-	b = appendSize(b, partitions, w.flexible())
-	if partitions == 0 && w.flexible() {
+	b = appendSize(b, partitions, flexible)
+	if partitions == 0 && flexible {
 		b = append(b, 0)
 	}
-	w.reply.Buf.B = b
+	return b
 }
+
+// topicIDSince is the version from which Produce and Fetch name topics by id (KIP-516).
+const topicIDSince = 13
 
 // Partition adds the outcome for one partition. It keeps nothing of p.
 func (w *ProduceResponse) Partition(p *ProducePartition) {
