@@ -311,7 +311,7 @@ func (s *Server) source(follower, leader metadata.Member) broker.Source {
 		if b == nil || b.Member() != leader {
 			return "", false
 		}
-		address := s.addressOf(b)
+		address, _ := s.addressOf(b)
 		return address, address != ""
 	}})
 }

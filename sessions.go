@@ -24,7 +24,7 @@ import (
 type sessions struct {
 	central *central.Server
 	log     *zap.Logger
-	address func(*metadata.Broker) string
+	address func(*metadata.Broker) (address string, own bool)
 	nowMs   func() int64
 	stand   func() // for the office that was just emptied
 	news    chan struct{}
@@ -95,29 +95,35 @@ func (s *sessions) run(ctx context.Context) {
 
 // follow begins and ends watchers with the registrations.
 func (s *sessions) follow(watchers map[metadata.Member]*watched, img *metadata.Image) {
-	there := make(map[metadata.Member]string)
+	type target struct {
+		address string
+		own     bool
+	}
+	there := make(map[metadata.Member]target)
 	for _, b := range img.Brokers() {
-		if address := s.address(b); address != "" {
-			there[b.Member()] = address
+		if address, own := s.address(b); address != "" {
+			there[b.Member()] = target{address, own}
 		}
 	}
 	for m, w := range watchers {
-		if there[m] != w.address {
+		if there[m].address != w.address {
 			w.Close()
 			delete(watchers, m)
 		}
 	}
-	for m, address := range there {
+	for m, to := range there {
 		if watchers[m] == nil {
-			watchers[m] = s.watch(m, address)
+			watchers[m] = s.watch(m, to.address, to.own)
 		}
 	}
 }
 
-func (s *sessions) watch(m metadata.Member, address string) *watched {
+// watch begins to watch a broker. One of this process has listened, so it can be seen dead though it died before the
+// first connection; without a lease nobody else would notice.
+func (s *sessions) watch(m metadata.Member, address string, own bool) *watched {
 	w := &watched{address: address}
 	w.Watcher = link.Watch(link.WatchOptions{
-		Address: address, Log: s.log,
+		Address: address, Listens: own, Log: s.log,
 		Up: func() {
 			w.refused.Store(false)
 			s.central.SessionUp(m)
@@ -152,17 +158,18 @@ func (s *sessions) controller(watchers map[metadata.Member]*watched, img *metada
 	return nil
 }
 
-// addressOf is where a broker is reached from here: one of this process where it listens, whatever is told to others.
-func (s *Server) addressOf(b *metadata.Broker) string {
+// addressOf is where a broker is reached from here: one of this process (own) where it listens, or listened until it was
+// killed, whatever is told to others.
+func (s *Server) addressOf(b *metadata.Broker) (address string, own bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, h := range []*host{s.hosts[b.ID], s.killed[b.ID]} {
 		if h != nil && h.member == b.Member() {
-			return h.addr.String()
+			return h.addr.String(), true
 		}
 	}
 	if len(b.Endpoints) == 0 {
-		return ""
+		return "", false
 	}
-	return net.JoinHostPort(b.Endpoints[0].Host, strconv.Itoa(int(b.Endpoints[0].Port)))
+	return net.JoinHostPort(b.Endpoints[0].Host, strconv.Itoa(int(b.Endpoints[0].Port))), false
 }

@@ -19,6 +19,8 @@ type WatchOptions struct {
 	// Refused: the broker had answered, its connection broke, and nobody listens at its address any more: on a machine that
 	// is alive, so the process is gone. Told once until the broker answers again.
 	Refused func()
+	// Listens: it is known that somebody listened at the address, so a refusal counts though no broker has answered yet.
+	Listens bool
 	Dial    Dial        // nil: plain TCP
 	Log     *zap.Logger // nil: none
 }
@@ -58,7 +60,7 @@ func (w *Watcher) Close() {
 func (w *Watcher) run() {
 	defer close(w.ended)
 	var pause pause
-	seen := false // it has answered since it was last refused
+	seen := w.o.Listens // or has answered since it was last refused
 	for w.ctx.Err() == nil {
 		began := time.Now()
 		up, err := w.hold()

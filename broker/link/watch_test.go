@@ -168,3 +168,17 @@ func TestWatchClose(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchKnownListener: where somebody is known to have listened, the first refusal tells.
+func TestWatchKnownListener(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	told := make(chan string, 100)
+	w := link.Watch(link.WatchOptions{Address: l.Addr().String(), Listens: true,
+		Up: func() { told <- "up" }, Refused: func() { told <- "refused" }})
+	t.Cleanup(w.Close)
+	hear(t, told, "refused")
+}
