@@ -24,11 +24,12 @@ type replication struct {
 	fetcher  *fetcher // of the leader that is followed; nil: none is
 
 	// What the effects of the step that is carried out have left for after it, since nothing may step meanwhile.
-	moved    bool // the high watermark
-	changed  bool // the role, or the leader epoch
-	append   bool // the records of the answer that was stepped
-	held     bool // by catchUp
-	answered fetchAnswered
+	moved     bool // the high watermark
+	changed   bool // the role, or the leader epoch
+	append    bool // the records of the answer that was stepped
+	restarted bool // the log begins anew
+	held      bool // by catchUp
+	answered  fetchAnswered
 
 	unread int64 // bytes appended and not yet passed by the high watermark, or a little more
 
@@ -126,6 +127,10 @@ func (p *Partition) carryOut(f *replica.Effect) {
 // settle does what had to wait for the end of a step.
 func (p *Partition) settle() {
 	r := &p.replication
+	if r.restarted {
+		r.restarted = false
+		p.endCoordinator() // what it knows was in the log
+	}
 	if r.changed {
 		r.changed = false
 		p.roleChanged()
@@ -159,6 +164,10 @@ func (p *Partition) roleChanged() {
 	}
 	p.waiters.unlinkParts() // they are listed, and fail when they are read
 	p.followers.unlinkParts()
+	p.endCoordinator()
+}
+
+func (p *Partition) endCoordinator() {
 	if c := p.coordinator; c != nil {
 		p.coordinator = nil
 		c.close()
@@ -171,6 +180,7 @@ func (p *Partition) restart(offset int64, epochs []plog.EpochStart) {
 		p.warn("the log begins anew", zap.Int64("start", p.log.StartOffset()), zap.Int64("end", p.log.EndOffset()),
 			zap.Int64("new_start", offset), zap.Int32("broker", p.broker.ID))
 	}
+	p.replication.restarted = true
 	config := p.log.Config()
 	p.log.Close()
 	p.log = p.broker.newLog(config, offset, epochs)
