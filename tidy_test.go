@@ -41,6 +41,7 @@ var imports = map[string][]string{
 	"broker/plog":         {"slab", "protocol", "protocol/record"},
 	"broker/group":        {},
 	"broker/replica":      {},
+	"broker/txn":          {},
 	"broker": {"slab", "jobs", "protocol", "protocol/record", "metadata", "config", "broker/plog",
 		"broker/group", "broker/replica"},
 	"broker/sim": {"broker/replica", "broker/plog", "broker/group", "metadata", "metadata/controller", "protocol",
