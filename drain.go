@@ -188,13 +188,15 @@ func (s *Server) drainAll(ctx context.Context) {
 			results <- err
 		})
 	}
+	drained := 0
 	for range brokers {
 		if err := <-results; err != nil {
 			s.log.Error("not drained", zap.Error(err))
 			continue
 		}
+		drained++
 	}
-	s.log.Info("drained", zap.Int("brokers", len(brokers)), zap.Duration("took", time.Since(began)))
+	s.log.Info("drained", zap.Int("brokers", drained), zap.Int("of", len(brokers)), zap.Duration("took", time.Since(began)))
 }
 
 // company tells whether a broker of another process lives.

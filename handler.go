@@ -20,7 +20,7 @@ type kafkaSession struct {
 func (h *kafkaHandler) Open(c *reactor.Conn) any {
 	desk := h.desk.Load()
 	if desk == nil {
-		c.Close("the broker is not registered yet")
+		c.Close("") // not registered yet; other processes may know of it before this one does
 		return nil
 	}
 	return &kafkaSession{desk.Open(c.LocalAddr(), c.RemoteAddr()), desk}

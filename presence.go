@@ -176,6 +176,8 @@ func (p *presence) stand() {
 	select {
 	case <-session.Lost():
 		return
+	case <-p.ctx.Done():
+		return
 	default:
 	}
 	if p.central.Image().Controller().Token != 0 || p.standing.Swap(true) {

@@ -189,11 +189,11 @@ func (s *Server) end(farewell bool) error {
 		s.sessions.close()
 	}
 	close(s.done)
+	if s.presence != nil { // first, so that the office is free before this process looks dead
+		s.presence.close(farewell)
+	}
 	for _, h := range hosts {
 		h.close()
-	}
-	if s.presence != nil {
-		s.presence.close(farewell)
 	}
 	if s.central != nil {
 		s.central.Close()

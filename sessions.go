@@ -129,7 +129,9 @@ func (s *sessions) watch(m metadata.Member, address string, own bool) *watched {
 			s.central.SessionUp(m)
 		},
 		Refused: func() {
-			s.log.Warn("a broker's process is gone", zap.Int32("broker", m.Broker), zap.String("address", address))
+			if s.central.Image().Live(m) { // else it has said goodbye
+				s.log.Warn("a broker's process is gone", zap.Int32("broker", m.Broker), zap.String("address", address))
+			}
 			w.refused.Store(true)
 			s.central.SessionRefused(m, s.nowMs())
 			s.poke()

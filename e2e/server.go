@@ -34,6 +34,7 @@ type Options struct {
 	Brokers   int               // default 1
 	Listeners string            // default PLAINTEXT://127.0.0.1:0
 	Set       map[string]string // further properties
+	Args      []string          // further arguments
 }
 
 // External says that the tests run against brokers that somebody else started.
@@ -133,11 +134,11 @@ func start(o Options) (*Server, error) {
 	if o.Listeners == "" {
 		o.Listeners = "PLAINTEXT://127.0.0.1:0"
 	}
-	args := []string{"server", "--brokers", fmt.Sprint(max(1, o.Brokers)),
-		"--set", "listeners=" + o.Listeners, "--set", "control.listener=127.0.0.1:0", "--set", "millrace.log.format=json"}
+	args := []string{"server", "--brokers", fmt.Sprint(max(1, o.Brokers)), "--listeners", o.Listeners, "--set", "control.listener=127.0.0.1:0", "--set", "millrace.log.format=json"}
 	for name, value := range o.Set {
 		args = append(args, "--set", name+"="+value)
 	}
+	args = append(args, o.Args...)
 	s := &Server{cmd: exec.Command(path, args...), log: &logBuffer{ready: make(chan readyLine, 1)}}
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // ours are not the server's settings
