@@ -3,15 +3,19 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.ElectionType;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RetriableException;
@@ -34,6 +38,7 @@ public final class Cases {
       case "create" -> create(rest.get(0), rest.subList(1, rest.size()));
       case "delete-records" -> deleteRecords(rest.get(0), rest.subList(1, rest.size()));
       case "look" -> look(rest.get(0));
+      case "replicas" -> replicas(rest.get(0));
       case "traffic" -> traffic(rest.get(0), Integer.parseInt(rest.get(1)));
       default -> throw new IllegalArgumentException(args[0]);
     }
@@ -159,6 +164,33 @@ public final class Cases {
       c.subscribe(List.of(topic));
       for (int i = 0; i < 10; i++) c.poll(Duration.ofMillis(100));
       outcome("partitions", () -> c.partitionsFor(topic, Duration.ofSeconds(2)).size());
+    }
+  }
+
+  /** Places a topic, moves it, has another leader elected, and asks about the cluster. */
+  private static void replicas(String topic) throws Exception {
+    var tp = new TopicPartition(topic, 0);
+    try (var admin = Admin.create(settings())) {
+      var ids = admin.describeCluster().nodes().get().stream().map(n -> n.id()).sorted().toList();
+      admin.createTopics(List.of(new NewTopic(topic, Map.of(0, ids.subList(0, 2))))).all().get();
+      outcome("elected", () -> admin.electLeaders(ElectionType.PREFERRED, Set.of(tp)).partitions().get().get(tp)
+          .map(e -> e.getClass().getSimpleName()).orElse("yes"));
+      var target = List.of(ids.get(2), ids.get(0));
+      outcome("moved", () -> admin.alterPartitionReassignments(Map.of(tp, Optional.of(new NewPartitionReassignment(target)))).all().get());
+      outcome("unknown broker", () -> admin.alterPartitionReassignments(Map.of(tp, Optional.of(new NewPartitionReassignment(List.of(99))))).all().get());
+      while (!admin.listPartitionReassignments().reassignments().get().isEmpty()) Thread.sleep(20);
+      outcome("cancelled", () -> admin.alterPartitionReassignments(Map.of(tp, Optional.empty())).all().get());
+      outcome("all elected", () -> {
+        admin.electLeaders(ElectionType.PREFERRED, null).all().get();
+        return "yes";
+      });
+      var p = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions().get(0);
+      System.out.println("replicas " + p.replicas().stream().map(n -> ids.indexOf(n.id())).toList() + " leader " + ids.indexOf(p.leader().id())
+          + " isr " + p.isr().size());
+      var quorum = admin.describeMetadataQuorum().quorumInfo().get();
+      System.out.println("quorum " + quorum.voters().stream().map(v -> v.replicaId()).toList().equals(ids) + " " + ids.contains(quorum.leaderId())
+          + " " + (quorum.highWatermark() > 0) + " " + quorum.nodes().keySet().equals(Set.copyOf(ids)));
+      outcome("unregistered", () -> admin.unregisterBroker(99).all().get());
     }
   }
 
