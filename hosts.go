@@ -41,6 +41,12 @@ func (h *host) close() {
 	}
 }
 
+// limit takes the limits on connections that the broker goes by now.
+func (h *host) limit() {
+	c := h.broker.Config()
+	h.listener.Limit(int(c.MaxConnections), int(c.MaxConnectionsPerIP))
+}
+
 // newIncarnation draws the number of a broker's life: 64 random bits, not 0.
 func newIncarnation() uint64 {
 	for {
@@ -269,6 +275,7 @@ func (s *Server) changed(old, new *metadata.Image, deltas []metadata.Delta) {
 	for _, b := range brokers {
 		b.Follow(old, new, deltas)
 	}
+	s.limitConnections(deltas)
 	for _, d := range deltas {
 		if removed, ok := d.(metadata.BrokerRemoved); ok {
 			s.displace(removed.ID, 0)
@@ -279,6 +286,19 @@ func (s *Server) changed(old, new *metadata.Image, deltas []metadata.Delta) {
 	}
 	s.sessions.poke()
 	s.news.tell()
+}
+
+// limitConnections brings limits that were changed while the server runs to the listeners.
+func (s *Server) limitConnections(deltas []metadata.Delta) {
+	for _, d := range deltas {
+		if changed, ok := d.(metadata.ResourceConfigChanged); !ok || changed.Resource.Kind != metadata.BrokerConfigs {
+			continue
+		}
+		for _, h := range s.living() {
+			h.limit()
+		}
+		return
+	}
 }
 
 // admit makes the broker of a registration, if it is one of this process.
@@ -296,8 +316,9 @@ func (s *Server) admit(registered *metadata.Broker) {
 	})
 	s.watchGroups(h.broker)
 	h.handler.desk.Store(api.NewDesk(api.Deps{
-		Broker: h.broker, Cluster: s.central, Config: s.config, Log: s.log,
+		Broker: h.broker, Cluster: s.central, Config: s.config, Log: s.log, LogLevel: s.logLevel,
 	}))
+	h.limit()
 	s.hosts[registered.ID] = h
 }
 

@@ -25,12 +25,16 @@ import (
 type Options struct {
 	Config *config.Config // nil: the defaults
 	Log    *zap.Logger    // nil: none
+
+	// LogLevel is the level of Log, for administrators to change (BROKER_LOGGER); nil: they can't.
+	LogLevel *zap.AtomicLevel
 }
 
 // Server is one process of Millrace. Its methods may be called from anywhere.
 type Server struct {
 	config   *config.Config
 	log      *zap.Logger
+	logLevel *zap.AtomicLevel // nil: it can't be changed
 	slabs    *slab.Pool
 	wheel    *jobs.Wheel
 	handover *broker.Handover
@@ -79,7 +83,7 @@ func Open(o Options) (*Server, error) { return OpenContext(context.Background(),
 // OpenContext starts a server without brokers and with its control port closed. With millrace.cluster or
 // millrace.etcd.endpoints it waits until the metadata can be read and written, or ctx is done; else it doesn't wait.
 func OpenContext(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{config: o.Config, log: o.Log, began: time.Now(), token: newIncarnation(), done: make(chan struct{}),
+	s := &Server{config: o.Config, log: o.Log, logLevel: o.LogLevel, began: time.Now(), token: newIncarnation(), done: make(chan struct{}),
 		failed: make(chan struct{}), hosts: map[int32]*host{}, pending: map[uint64]*host{}, killed: map[int32]*host{}, leaving: map[*host]bool{}}
 	if s.config == nil {
 		s.config = config.Default()

@@ -65,6 +65,7 @@ type Broker struct {
 	catchUp     catchUp
 	producerIDs producerIDs
 	groupWatch  atomic.Pointer[func(group.GroupChange)]
+	config      atomic.Pointer[config.Config]
 	sweeper     jobs.Timer
 	closed      chan struct{}
 }
@@ -73,6 +74,7 @@ type Broker struct {
 func New(self metadata.Member, d Deps) *Broker {
 	b := &Broker{ID: self.Broker, Self: self, deps: d, began: d.Now(), seed: maphash.MakeSeed(),
 		hosted: map[metadata.TopicID][]*Partition{}, closed: make(chan struct{})}
+	b.configure(d.Cluster.Image())
 	b.fetchers.init(b)
 	b.alters.broker, b.alters.at = b, map[*Partition]int{}
 	b.catchUp.init(b)

@@ -15,6 +15,9 @@ import (
 
 // Leave takes away the replicas that this broker has in old and not in new.
 func (b *Broker) Leave(old, new *metadata.Image, deltas []metadata.Delta) {
+	if b.reconfigured(deltas) {
+		b.configure(new)
+	}
 	topics, _ := touched(deltas)
 	for _, touch := range topics {
 		name := touch.name
@@ -83,7 +86,8 @@ type news struct {
 
 func (b *Broker) learn(img *metadata.Image, deltas []metadata.Delta, mine func(*metadata.Partition) bool) {
 	topics, brokers := touched(deltas)
-	if slices.Contains(brokers, b.ID) { // it may have come to life again, with replicas of before
+	// It may have come to life again, with replicas of before; or the defaults of all topics are others.
+	if slices.Contains(brokers, b.ID) || b.reconfigured(deltas) {
 		topics = nil
 		for _, t := range img.Topics() {
 			topics = append(topics, &touch{name: t.Name, all: true})

@@ -22,7 +22,7 @@ type settings struct {
 // settings resolves a topic's configs. They were checked when they were set, so an error here is told and the value
 // at fault passed over.
 func (b *Broker) settings(t *metadata.Topic) settings {
-	c, err := b.deps.Config.Topic(t.Configs)
+	c, err := b.Config().Topic(t.Configs)
 	if err != nil {
 		b.deps.Log.Error("a topic's config can't be used", zap.String("topic", t.Name), zap.Error(err))
 	}

@@ -53,7 +53,7 @@ func (t *sweepTask) next() {
 // Run sweeps up to sweepBatch partitions of one worker.
 func (t *sweepTask) Run() {
 	owner := t.partitions[t.at].worker
-	nowMs, expirationMs := t.broker.deps.NowMs(), int64(t.broker.deps.Config.ProducerIDExpirationMs)
+	nowMs, expirationMs := t.broker.deps.NowMs(), int64(t.broker.Config().ProducerIDExpirationMs)
 	for n := 0; n < sweepBatch && t.at < len(t.partitions) && t.partitions[t.at].worker == owner; n++ {
 		t.partitions[t.at].sweep(nowMs, expirationMs)
 		t.at++

@@ -112,11 +112,13 @@ const (
 	DynamicDefaultBroker Source = 3
 	StaticBroker         Source = 4 // file, environment, command line
 	DefaultValue         Source = 5
+	DynamicBrokerLogger  Source = 6 // of a log level, which isn't in the table
 )
 
 // String is Kafka's name of the source.
 func (s Source) String() string {
-	names := [...]string{"UNKNOWN", "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG"}
+	names := [...]string{"UNKNOWN", "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG",
+		"DYNAMIC_BROKER_LOGGER_CONFIG"}
 	if s < 0 || int(s) >= len(names) {
 		return names[0]
 	}

@@ -39,12 +39,17 @@ func (c *Config) Describe(name string) (Entry, bool) {
 	return e, true
 }
 
-// DescribeAll returns every broker config, sorted by name.
+// DescribeAll returns every broker config, sorted by name, and then what was set at run time under names that nobody knows.
 func (c *Config) DescribeAll() []Entry {
 	all := make([]Entry, 0, len(brokerTable))
 	for _, name := range slices.Sorted(maps.Keys(brokerKeys)) {
 		e, _ := c.Describe(name)
 		all = append(all, e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.settings)) {
+		if brokerKeys[name] == nil {
+			all = append(all, c.describeUnknown(name))
+		}
 	}
 	return all
 }

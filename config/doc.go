@@ -7,6 +7,8 @@
 // one topic: [Config.Topic] resolves a topic's overrides on top of the broker's values, through the synonyms that Kafka has for them
 // (retention.ms ← log.retention.ms, log.retention.minutes, log.retention.hours).
 //
+// [Config.Overlay] puts what was set at run time on top (dynamic.go), after [Config.ValidateDynamic] has judged it.
+//
 // [Load] puts the sources on top of each other: defaults, the .properties file, KAFKA_* and MILLRACE_* environment, command line. What
 // is wrong is an error that names file, line and what was expected; what is merely odd (an unknown name, a name that nothing reads)
 // goes into the [Report], since a configuration written for Kafka must start Millrace.

@@ -94,13 +94,18 @@ func checkTopic(name, text string) (any, error) {
 	if bad == nil {
 		return value, nil
 	}
+	return nil, &InvalidConfigError{name, k.complain(text, bad)}
+}
+
+// complain is what Kafka says about a value.
+func (k *Key) complain(text string, bad *complaint) string {
 	if bad.alone {
-		return nil, &InvalidConfigError{name, bad.text}
+		return bad.text
 	}
 	if bad.value != "" {
 		text = bad.value
 	}
-	return nil, &InvalidConfigError{name, "Invalid value " + text + " for configuration " + name + ": " + bad.text}
+	return "Invalid value " + text + " for configuration " + k.Name + ": " + bad.text
 }
 
 // topicDefaults resolves every topic config from the broker configs behind it.

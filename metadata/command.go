@@ -69,11 +69,15 @@ type PartitionsSpec struct {
 	Assignment [][]int32 // one list of replicas for each added partition; nil: automatic
 }
 
-// ConfigSpec asks for a change of one topic's own settings.
+// ConfigSpec asks for a change of the settings of one topic, or of another resource that has some (AlterConfigs). No
+// setting is named in more than one of the maps.
 type ConfigSpec struct {
-	Name    string
-	Set     map[string]*string // nil: back to the default
-	Replace bool               // settings that Set doesn't name go back to their default (AlterConfigs, not incremental)
+	Kind     ConfigKind
+	Name     string
+	Set      map[string]*string // nil: back to the default
+	Append   map[string]string  // items, separated by commas, that a list is to have besides those it has
+	Subtract map[string]string  // items that it isn't to have
+	Replace  bool               // settings that aren't named go back to their default (AlterConfigs, not incremental)
 }
 
 // PartitionsResult answers for one PartitionsSpec.
@@ -84,6 +88,7 @@ type PartitionsResult struct {
 
 // ConfigResult answers for one ConfigSpec.
 type ConfigResult struct {
+	Kind ConfigKind
 	Name string
 	Err  error
 }

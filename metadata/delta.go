@@ -82,23 +82,32 @@ type ConfigChanged struct {
 	Revision int64 // of the key of the settings; 0 in a plan
 }
 
+// ResourceConfigChanged is the whole of the settings of a resource that isn't a topic, after a change. None is the end of
+// the resource, as far as it is one of settings only.
+type ResourceConfigChanged struct {
+	Resource ConfigResource
+	Configs  map[string]string
+	Revision int64 // of the key; 0 in a plan, and without settings
+}
+
 // ProducerIDsAllocated moves the first producer id that is still free.
 type ProducerIDsAllocated struct {
 	Next     int64
 	Revision int64 // of the counter's key; 0 in a plan
 }
 
-func (ClusterNamed) delta()         {}
-func (BrokerRegistered) delta()     {}
-func (BrokerChanged) delta()        {}
-func (BrokerRemoved) delta()        {}
-func (BrokerAlive) delta()          {}
-func (BrokerSilent) delta()         {}
-func (ControllerElected) delta()    {}
-func (ControllerResigned) delta()   {}
-func (TopicCreated) delta()         {}
-func (TopicDeleted) delta()         {}
-func (PartitionsAdded) delta()      {}
-func (PartitionChanged) delta()     {}
-func (ConfigChanged) delta()        {}
-func (ProducerIDsAllocated) delta() {}
+func (ClusterNamed) delta()          {}
+func (BrokerRegistered) delta()      {}
+func (BrokerChanged) delta()         {}
+func (BrokerRemoved) delta()         {}
+func (BrokerAlive) delta()           {}
+func (BrokerSilent) delta()          {}
+func (ControllerElected) delta()     {}
+func (ControllerResigned) delta()    {}
+func (TopicCreated) delta()          {}
+func (TopicDeleted) delta()          {}
+func (PartitionsAdded) delta()       {}
+func (PartitionChanged) delta()      {}
+func (ConfigChanged) delta()         {}
+func (ResourceConfigChanged) delta() {}
+func (ProducerIDsAllocated) delta()  {}

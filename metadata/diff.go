@@ -22,6 +22,7 @@ func (img *Image) Diff(next *Image) []Delta {
 	}
 	ds = img.diffBrokers(next, ds)
 	ds = img.diffAlive(next, ds)
+	ds = img.diffResources(next, ds)
 	for _, t := range img.Topics() {
 		if next.TopicByID(t.ID) == nil {
 			ds = append(ds, TopicDeleted{t.Name, t.ID})

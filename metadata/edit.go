@@ -24,9 +24,10 @@ type edit struct {
 	byID       shardsEdit[TopicID, *Topic]
 	collisions shardsEdit[string, *Topic]
 
-	ownBrokers bool
-	ownRemoved bool
-	own        map[TopicID]*ownTopic
+	ownBrokers   bool
+	ownRemoved   bool
+	ownResources bool
+	own          map[TopicID]*ownTopic
 }
 
 // ownTopic is a topic that this edit has copied.
@@ -39,7 +40,7 @@ func (img *Image) edit() *edit {
 	return &edit{
 		next: &Image{
 			revision: img.revision, clusterID: img.clusterID, brokers: img.brokers, removed: img.removed,
-			alive: img.alive, controller: img.controller,
+			alive: img.alive, controller: img.controller, resources: img.resources,
 			topicCount: img.topicCount, partitionCount: img.partitionCount, placed: img.placed,
 			producerIDNext: img.producerIDNext, producerIDRevision: img.producerIDRevision,
 		},
@@ -97,6 +98,8 @@ func (e *edit) apply(d Delta) {
 	case ConfigChanged:
 		t := e.ownTopic(d.ID, d)
 		t.Configs, t.ConfigRevision = d.Configs, d.Revision
+	case ResourceConfigChanged:
+		e.putResource(d)
 	case ProducerIDsAllocated:
 		e.next.producerIDNext, e.next.producerIDRevision = d.Next, d.Revision
 	default:

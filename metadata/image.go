@@ -18,6 +18,7 @@ type Image struct {
 	removed    []removedID   // by id
 	alive      []BrokerAlive // by id
 	controller ControllerElected
+	resources  map[ConfigResource]resourceConfigs
 
 	byName     shards[string, *Topic]
 	byID       shards[TopicID, *Topic]

@@ -11,6 +11,7 @@ import (
 //	brokers/<id>                a registration, or the note that the broker was removed
 //	topics/<name>               id, and the replicas of each partition as created
 //	configs/topics/<topic id>   the topic's own settings
+//	configs/<kind>/<name>       settings of brokers (by id, or "default"), groups and client metrics
 //	partitions/<topic id>/<n>   a partition that isn't any more as it was created
 //	producer-ids                the first producer id that is free
 //	controller                  who decides about the cluster; goes with that one's lease
@@ -29,6 +30,7 @@ const (
 	dirAlive      = "alive/"
 	dirTopics     = "topics/"
 	dirConfigs    = "configs/topics/"
+	dirResources  = "configs/"
 	dirPartitions = "partitions/"
 )
 
@@ -55,6 +57,7 @@ const (
 	kindTopicDeleted
 	kindTopic
 	kindConfig
+	kindResourceConfig
 	kindPartition
 )
 
@@ -76,6 +79,11 @@ func kindOf(ev Event) keyKind {
 		return kindTopic
 	case strings.HasPrefix(ev.Key, dirConfigs):
 		return kindConfig
+	case strings.HasPrefix(ev.Key, dirResources):
+		if _, ok := parseResourceKey(ev.Key); ok {
+			return kindResourceConfig
+		}
+		return kindUnknown
 	case strings.HasPrefix(ev.Key, dirPartitions):
 		return kindPartition
 	}

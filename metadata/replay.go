@@ -100,6 +100,8 @@ func (r *replay) event(ev Event) error {
 		return r.putTopic(ev)
 	case kindConfig:
 		return r.config(ev)
+	case kindResourceConfig:
+		return r.resourceConfig(ev)
 	case kindPartition:
 		return r.partition(ev)
 	}

@@ -129,6 +129,8 @@ func TestTransactionsCompare(t *testing.T) {
 		{TopicDeleted{"a", someID}, "topics/a@5"},
 		{PartitionsAdded{Name: "a", ID: someID, First: 2, Partitions: []Partition{partition}}, "topics/a@5 brokers/7@5 brokers/3@4"},
 		{ConfigChanged{Name: "a", ID: someID}, "topics/a@5 " + configKey(someID) + "@5"},
+		{ResourceConfigChanged{Resource: DefaultBroker, Configs: map[string]string{"a": "1"}}, "configs/brokers/default@0"},
+		{ResourceConfigChanged{Resource: ConfigResource{ClientMetricsConfigs, "m"}}, "configs/client-metrics/m@0"},
 		// A partition as created has no key of its own, so the topic's is compared.
 		{PartitionChanged{"a", someID, 0, partition}, "topics/a@5 " + partitionKey(someID, 0) + "@0 brokers/3@4"},
 		{changed(func(p *Partition) { p.ISR, p.ISRIncarnations, p.Leader = nil, nil, NoBroker }), key},

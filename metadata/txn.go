@@ -81,6 +81,8 @@ func (b *txnBuilder) add(d Delta) {
 		t := b.compareTopic(d.Name, d.ID)
 		b.compare(configKey(d.ID), t.ConfigRevision)
 		b.put(configKey(d.ID), encodeConfigs(d.Configs))
+	case ResourceConfigChanged:
+		b.changeResource(d)
 	case ProducerIDsAllocated:
 		b.compare(keyProducerIDs, b.img.producerIDRevision)
 		b.put(keyProducerIDs, encodeProducerIDs(d.Next))

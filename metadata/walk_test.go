@@ -125,12 +125,17 @@ type description struct {
 	Alive       [6]uint64
 	Brokers     []metadata.Broker
 	Topics      []metadata.Topic
+	Resources   map[metadata.ConfigResource]map[string]string
 }
 
 func describe(img *metadata.Image) description {
 	d := description{Cluster: img.ClusterID(), ProducerIDs: img.ProducerIDNext(), FreeID: img.FreeBrokerID(), Partitions: img.PartitionCount()}
 	d.Controller = img.Controller()
 	d.Controller.Revision = 0
+	d.Resources = map[metadata.ConfigResource]map[string]string{}
+	for _, r := range img.ConfigResources() {
+		d.Resources[r] = img.ResourceConfigs(r)
+	}
 	for id := range d.Alive {
 		d.Alive[id] = img.Alive(int32(id))
 	}
@@ -164,7 +169,7 @@ func describe(img *metadata.Image) description {
 // deltas makes a change or two that fit the image. Several may touch one topic,
 // but each key only once.
 func (w *walk) deltas() (deltas []metadata.Delta) {
-	switch w.rng.IntN(13) {
+	switch w.rng.IntN(15) {
 	case 0, 8:
 		for range 1 + w.rng.IntN(2) {
 			deltas = append(deltas, metadata.TopicCreated{Topic: w.newTopic()})
@@ -198,6 +203,16 @@ func (w *walk) deltas() (deltas []metadata.Delta) {
 		if id := int32(w.rng.IntN(6)); w.img.Alive(id) != 0 {
 			deltas = append(deltas, metadata.BrokerSilent{ID: id})
 		}
+	case 13, 14:
+		r := metadata.ConfigResource{Kind: metadata.ConfigKind(1 + w.rng.IntN(3)), Name: fmt.Sprint(w.rng.IntN(2))}
+		if w.rng.IntN(3) == 0 {
+			r = metadata.DefaultBroker
+		}
+		d := metadata.ResourceConfigChanged{Resource: r}
+		if w.rng.IntN(3) > 0 {
+			d.Configs = map[string]string{"a": fmt.Sprint(w.rng.IntN(3))}
+		}
+		deltas = append(deltas, d)
 	case 12:
 		if w.img.Controller().Token == 0 {
 			deltas = append(deltas, metadata.ControllerElected{Name: "c", Token: 1 + w.rng.Uint64N(3)})

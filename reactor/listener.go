@@ -268,6 +268,13 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
+// Limit sets ConnectionsMax and ConnectionsPerIPMax anew. Connections that are over them already stay.
+func (ln *Listener) Limit(connectionsMax, connectionsPerIPMax int) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.o.ConnectionsMax, ln.o.ConnectionsPerIPMax = connectionsMax, connectionsPerIPMax
+}
+
 // reserve counts a connection, or names the cap that forbids it.
 func (ln *Listener) reserve(ip netip.Addr) (limit string) {
 	ln.mu.Lock()

@@ -11,6 +11,7 @@ type Cluster interface {
 	ElectLeaders(spec metadata.ElectionSpec, done func([]metadata.ElectionResult, error))
 	AlterReassignments(specs []metadata.ReassignmentSpec, allowFactorChange bool, done func([]metadata.ReassignmentResult))
 	Reassignments(refs []metadata.PartitionRef) []metadata.Reassignment
+	AlterConfigs(specs []metadata.ConfigSpec, validateOnly bool, done func([]metadata.ConfigResult))
 	UnregisterBroker(id int32, done func(error))
 }
 

@@ -52,7 +52,7 @@ func (c *call) createdTopic(r *metadata.TopicResult) kmsg.CreateTopicsResponseTo
 	rt.TopicID = r.Topic.ID
 	rt.NumPartitions, rt.ReplicationFactor = int32(len(r.Topic.Partitions)), r.Topic.ReplicationFactor()
 	rt.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
-	for _, e := range c.Config.DescribeTopicAll(r.Topic.Configs) {
+	for _, e := range c.Broker.Config().DescribeTopicAll(r.Topic.Configs) {
 		rc := kmsg.NewCreateTopicsResponseTopicConfig()
 		rc.Name, rc.Value, rc.ReadOnly = e.Name, e.Value, e.ReadOnly
 		rc.Source, rc.IsSensitive = int8(e.Source), e.Sensitive

@@ -11,16 +11,14 @@ import (
 	"millrace/protocol"
 )
 
-// DescribeConfigs, key 32, versions 1–4 (KIP-133, KIP-226, KIP-569): topics and brokers.
-//
-// A broker's configs are those of its process, so any broker of a process can be asked for any of them.
+// DescribeConfigs, key 32, versions 1–4 (KIP-133, KIP-226, KIP-569): topics, brokers, and the root logger.
 func (c *call) describeConfigs(req *kmsg.DescribeConfigsRequest) {
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 	for i := range req.Resources {
 		asked := &req.Resources[i]
 		r := kmsg.NewDescribeConfigsResponseResource()
 		r.ResourceType, r.ResourceName = asked.ResourceType, asked.ResourceName
-		r.Configs = []kmsg.DescribeConfigsResponseResourceConfig{}
+		r.Configs, r.ErrorMessage = []kmsg.DescribeConfigsResponseResourceConfig{}, new(string)
 		entries, code, text := c.configEntries(asked)
 		if code != protocol.None {
 			r.ErrorCode, r.ErrorMessage = int16(code), &text
@@ -45,21 +43,31 @@ func (c *call) configEntries(r *kmsg.DescribeConfigsRequestResource) ([]config.E
 		if t == nil {
 			return nil, protocol.UnknownTopicOrPartition, ""
 		}
-		return c.Config.DescribeTopicAll(t.Configs), protocol.None, ""
+		return c.Broker.Config().DescribeTopicAll(t.Configs), protocol.None, ""
 	case kmsg.ConfigResourceTypeBroker:
 		if r.ResourceName == "" {
-			return nil, protocol.None, "" // the cluster-wide dynamic defaults: none are set
+			return config.DescribeDynamic(c.image().ResourceConfigs(metadata.DefaultBroker)), protocol.None, ""
 		}
-		id, err := strconv.ParseInt(r.ResourceName, 10, 32)
-		if err != nil {
-			return nil, protocol.InvalidRequest, "Broker id must be an integer, but it is: " + r.ResourceName
+		if err := c.checkOwnID(r.ResourceName); err != nil {
+			return nil, codeOf(err), err.Error()
 		}
-		if c.image().Broker(int32(id)) == nil {
-			return nil, protocol.InvalidRequest, "Unexpected broker id " + r.ResourceName
+		return c.Broker.Config().DescribeAll(), protocol.None, ""
+	case kmsg.ConfigResourceTypeBrokerLogger:
+		if err := c.checkOwnID(r.ResourceName); err != nil {
+			return nil, codeOf(err), err.Error()
 		}
-		return c.Config.DescribeAll(), protocol.None, ""
+		return c.loggers(), protocol.None, ""
 	}
 	return nil, protocol.InvalidRequest, "Unsupported resource type: " + strconv.Itoa(int(r.ResourceType))
+}
+
+// loggers are all that have a level.
+func (c *call) loggers() []config.Entry {
+	if c.LogLevel == nil {
+		return nil
+	}
+	level := c.LogLevel.Level().CapitalString()
+	return []config.Entry{{Name: rootLogger, Value: &level, Source: config.DynamicBrokerLogger}}
 }
 
 func describedConfig(e *config.Entry, req *kmsg.DescribeConfigsRequest) kmsg.DescribeConfigsResponseResourceConfig {

@@ -22,6 +22,9 @@ type Deps struct {
 	Cluster Cluster
 	Config  *config.Config
 	Log     *zap.Logger
+
+	// LogLevel is that of the process' log, which clients may change; nil: they may not.
+	LogLevel *zap.AtomicLevel
 }
 
 // Desk serves Kafka clients on behalf of one broker. It may be used from many loops.
@@ -172,9 +175,11 @@ var handlers = map[int16]handler{
 	kmsg.DeleteRecords.Int16():    on((*call).deleteRecords),
 	kmsg.InitProducerID.Int16():   on((*call).initProducerID),
 	kmsg.DescribeConfigs.Int16():  on((*call).describeConfigs),
+	kmsg.AlterConfigs.Int16():     on((*call).alterConfigs),
 	kmsg.CreatePartitions.Int16(): on((*call).createPartitions),
 	kmsg.DescribeCluster.Int16():  on((*call).describeCluster),
 
+	kmsg.IncrementalAlterConfigs.Int16():    on((*call).incrementalAlterConfigs),
 	kmsg.ElectLeaders.Int16():               on((*call).electLeaders),
 	kmsg.AlterPartitionAssignments.Int16():  on((*call).alterPartitionReassignments),
 	kmsg.ListPartitionReassignments.Int16(): on((*call).listPartitionReassignments),

@@ -40,7 +40,23 @@ func New(t testing.TB, brokers int, set ...string) *Cluster {
 	c := &Cluster{TB: t, Brokers: map[int32]*broker.Broker{}, store: memory.Open(memory.Options{})}
 	c.Central, err = central.Open(central.Options{Store: c.store, Policy: central.Policy{
 		NumPartitions: cfg.NumPartitions, ReplicationFactor: cfg.DefaultReplicationFactor,
-		InternalReplicationFactor: cfg.OffsetsTopicReplicationFactor,
+		InternalReplicationFactor: cfg.OffsetsTopicReplicationFactor, MinInSyncReplicas: cfg.TopicDefaults.MinInsyncReplicas,
+		ValidateConfigs: func(_ string, configs map[string]string) error {
+			_, err := cfg.Topic(configs)
+			return err
+		},
+		ValidateResource: func(r metadata.ConfigResource, configs map[string]string) error {
+			if err := cfg.ValidateDynamic(configs, r != metadata.DefaultBroker); err != nil {
+				return metadata.Errorf(metadata.ErrInvalidRequest, "%v", err)
+			}
+			return nil
+		},
+		ListConfig: func(_ *metadata.Image, kind metadata.ConfigKind, name string) (string, bool) {
+			if kind == metadata.TopicConfigs {
+				return cfg.TopicList(name)
+			}
+			return cfg.BrokerList(name)
+		},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	if err != nil {
 		return err
 	}
-	log, err := newLogger(cfg)
+	log, level, err := newLogger(cfg)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 	if cfg.Cluster.Several() {
 		notify(log, "STATUS=waiting for the cluster's metadata")
 	}
-	s, err := millrace.OpenContext(ctx, millrace.Options{Config: cfg, Log: log})
+	s, err := millrace.OpenContext(ctx, millrace.Options{Config: cfg, Log: log, LogLevel: level})
 	if err != nil {
 		return err
 	}
@@ -195,11 +195,11 @@ func notify(log *zap.Logger, state string) {
 	}
 }
 
-// newLogger builds the log: JSON for machines, or lines for people.
-func newLogger(cfg *config.Config) (*zap.Logger, error) {
+// newLogger builds the log: JSON for machines, or lines for people. The level can be changed while it is written.
+func newLogger(cfg *config.Config) (*zap.Logger, *zap.AtomicLevel, error) {
 	level, err := zapcore.ParseLevel(strings.ToLower(cfg.LogLevel))
 	if err != nil {
-		return nil, fmt.Errorf("millrace.log.level: %w", err)
+		return nil, nil, fmt.Errorf("millrace.log.level: %w", err)
 	}
 	z := zap.NewProductionConfig()
 	z.Level = zap.NewAtomicLevelAt(level)
@@ -211,5 +211,6 @@ func newLogger(cfg *config.Config) (*zap.Logger, error) {
 		z.Encoding = "console"
 		z.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
 	}
-	return z.Build()
+	log, err := z.Build()
+	return log, &z.Level, err
 }

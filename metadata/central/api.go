@@ -120,7 +120,7 @@ func (s *Server) CreatePartitions(specs []metadata.PartitionsSpec, validateOnly 
 	})
 }
 
-// AlterConfigs changes topics' own settings, or with validateOnly only says
+// AlterConfigs changes settings of topics and other resources, or with validateOnly only says
 // what would happen. There is one result for each spec, in order.
 // Errors: ErrUnknownTopic, ErrInvalidRequest, ErrInvalidConfig, ErrUnavailable.
 func (s *Server) AlterConfigs(specs []metadata.ConfigSpec, validateOnly bool, done func([]metadata.ConfigResult)) {
@@ -134,7 +134,7 @@ func (s *Server) AlterConfigs(specs []metadata.ConfigSpec, validateOnly bool, do
 		done: func(err error) {
 			if results == nil && err != nil {
 				for i := range specs {
-					results = append(results, metadata.ConfigResult{Name: specs[i].Name})
+					results = append(results, metadata.ConfigResult{Kind: specs[i].Kind, Name: specs[i].Name})
 				}
 			}
 			for i := range results {

@@ -13,7 +13,7 @@ type judge struct {
 	place *placement      // nil until somebody is to be placed
 }
 
-func (p Policy) judge(img *metadata.Image) *judge { return &judge{Policy: p, img: img} }
+func (p Policy) judge(img *metadata.Image) *judge { return &judge{Policy: p.asOf(img), img: img} }
 
 func (j *judge) placement() *placement {
 	if j.place == nil {

@@ -9,6 +9,7 @@ import (
 // CreatePartitions plans more partitions for topics that exist. There is one
 // result for each name; a name that is mentioned twice is refused.
 func (p Policy) CreatePartitions(img *metadata.Image, specs []metadata.PartitionsSpec) ([]metadata.Delta, []metadata.PartitionsResult) {
+	p = p.asOf(img)
 	duplicates := repeated(specs, func(s metadata.PartitionsSpec) string { return s.Name })
 	b := budget{p, img.PartitionCount(), 0}
 	place := newPlacement(img)

@@ -44,6 +44,13 @@ type Policy struct {
 	// *metadata.Error itself. nil: anything goes.
 	ValidateConfigs func(topic string, configs map[string]string) error
 
+	// ValidateResource judges the settings of anything else, likewise. nil: anything goes.
+	ValidateResource func(r metadata.ConfigResource, configs map[string]string) error
+
+	// ListConfig tells whether a setting is a list, to which items can be added, and what it is where it isn't set.
+	// nil: none is.
+	ListConfig func(img *metadata.Image, kind metadata.ConfigKind, name string) (whenUnset string, list bool)
+
 	// NewTopicID draws the id of a new topic. Default metadata.NewTopicID.
 	NewTopicID func() metadata.TopicID
 }
@@ -81,6 +88,14 @@ const (
 	minInSyncReplicas     = "min.insync.replicas"
 	uncleanLeaderElection = "unclean.leader.election.enable"
 )
+
+// asOf is p with what the brokers' common settings say in an image: they come before those that a process started with.
+func (p Policy) asOf(img *metadata.Image) Policy {
+	if common := img.ResourceConfigs(metadata.DefaultBroker); len(common) > 0 {
+		p.MinInSyncReplicas, p.UncleanLeaderElection = p.minInSync(common), p.unclean(common)
+	}
+	return p
+}
 
 func (p Policy) minInSync(configs map[string]string) int32 {
 	if text, set := configs[minInSyncReplicas]; set {

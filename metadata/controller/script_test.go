@@ -83,6 +83,9 @@ func newScript() *script {
 			}
 			return nil
 		},
+		ListConfig: func(_ *metadata.Image, _ metadata.ConfigKind, name string) (string, bool) {
+			return "delete", name == "cleanup.policy"
+		},
 		NewTopicID: func() metadata.TopicID {
 			last++
 			return metadata.TopicID{15: last}
@@ -220,7 +223,21 @@ func (s *script) partitions(specs [][]string) {
 func (s *script) configs(specs [][]string) {
 	var list []metadata.ConfigSpec
 	for _, f := range specs {
-		list = append(list, metadata.ConfigSpec{Name: f[0], Replace: len(f) > 1 && f[1] == "replace", Set: settings(f[1:])})
+		spec := metadata.ConfigSpec{Name: f[0], Replace: len(f) > 1 && f[1] == "replace",
+			Append: map[string]string{}, Subtract: map[string]string{}}
+		if id, ok := strings.CutPrefix(f[0], "broker:"); ok {
+			spec.Kind, spec.Name = metadata.BrokerConfigs, id
+		}
+		spec.Set = settings(f[1:])
+		for name, value := range spec.Set {
+			for sign, items := range map[string]map[string]string{"+": spec.Append, "-": spec.Subtract} {
+				if bare, ok := strings.CutPrefix(name, sign); ok {
+					delete(spec.Set, name)
+					items[bare] = *value
+				}
+			}
+		}
+		list = append(list, spec)
 	}
 	deltas, results := s.AlterConfigs(s.img, list)
 	s.apply(deltas)
@@ -324,6 +341,8 @@ func (s *script) deltaText(d metadata.Delta) string {
 		return fmt.Sprintf("> topic %s %s changed%s", d.Name, shortID(d.ID), s.partitionsText(int(d.Index), []metadata.Partition{d.Partition}))
 	case metadata.ConfigChanged:
 		return fmt.Sprintf("> topic %s %s configs %v", d.Name, shortID(d.ID), d.Configs)
+	case metadata.ResourceConfigChanged:
+		return fmt.Sprintf("> resource %d %q configs %v", d.Resource.Kind, d.Resource.Name, d.Configs)
 	case metadata.ProducerIDsAllocated:
 		return fmt.Sprintf("> producer ids up to %d", d.Next)
 	}

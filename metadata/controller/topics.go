@@ -9,6 +9,7 @@ import (
 // CreateTopics plans new topics. There is one result for each name, in the order
 // of the first mention; a name that is mentioned twice is refused.
 func (p Policy) CreateTopics(img *metadata.Image, specs []metadata.TopicSpec) ([]metadata.Delta, []metadata.TopicResult) {
+	p = p.asOf(img)
 	c := creation{Policy: p, img: img, budget: budget{p, img.PartitionCount(), 0}, place: newPlacement(img), normal: make(map[string]string)}
 	duplicates := repeated(specs, func(s metadata.TopicSpec) string { return s.Name })
 	var deltas []metadata.Delta

@@ -85,8 +85,12 @@ func (w *walk) configure() {
 	if w.rng.IntN(3) == 0 {
 		name, text = uncleanLeaderElection, fmt.Sprint(w.rng.IntN(4) == 0)
 	}
-	deltas, _ := w.AlterConfigs(w.img, []metadata.ConfigSpec{{Name: t.Name, Set: map[string]*string{name: &text}}})
-	w.plan(fmt.Sprintf("configure %s: %s=%s", t.Name, name, text), deltas)
+	spec := metadata.ConfigSpec{Name: t.Name, Set: map[string]*string{name: &text}}
+	if w.rng.IntN(4) == 0 {
+		spec.Kind, spec.Name = metadata.BrokerConfigs, "" // of all
+	}
+	deltas, _ := w.AlterConfigs(w.img, []metadata.ConfigSpec{spec})
+	w.plan(fmt.Sprintf("configure %q: %s=%s", spec.Name, name, text), deltas)
 }
 
 func (w *walk) elect() {

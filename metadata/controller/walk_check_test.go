@@ -136,7 +136,7 @@ func (w *walk) checkLoss(t *metadata.Topic, was *metadata.Partition) {
 		if w.img.Void(m) {
 			continue
 		}
-		if !w.unclean && !w.Policy.unclean(w.img.TopicByID(t.ID).Configs) {
+		if !w.unclean && !w.Policy.asOf(w.img).unclean(w.img.TopicByID(t.ID).Configs) {
 			w.fail("a loss was declared while %v may have everything", m)
 		}
 		w.count("unclean loss")

@@ -31,9 +31,11 @@ const wantTable = `| key | API | versions | advertised | flexible from |
 | 21 | DeleteRecords | 0–2 | 0–2 | 2 |
 | 22 | InitProducerId | 0–5 | 0–5 | 2 |
 | 32 | DescribeConfigs | 1–4 | 1–4 | 4 |
+| 33 | AlterConfigs | 0–2 | 0–2 | 2 |
 | 37 | CreatePartitions | 0–3 | 0–3 | 2 |
 | 42 | DeleteGroups | 0–3 | 0–3 | 2 |
 | 43 | ElectLeaders | 0–2 | 0–2 | 2 |
+| 44 | IncrementalAlterConfigs | 0–1 | 0–1 | 1 |
 | 45 | AlterPartitionReassignments | 0–1 | 0–1 | 0 |
 | 46 | ListPartitionReassignments | 0–0 | 0–0 | 0 |
 | 55 | DescribeQuorum | 0–2 | 0–2 | 0 |
