@@ -3,14 +3,12 @@ package e2e
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -40,7 +38,10 @@ var leftOut = map[string]string{
 func TestFranzOwnSuite(t *testing.T) { franzSuite(t, Shared(t).List(), 1) }
 
 // The same against three processes, with replication factor 3.
-func TestFranzOwnSuiteReplicated(t *testing.T) { franzSuite(t, threeProcesses(t), 3) }
+func TestFranzOwnSuiteReplicated(t *testing.T) {
+	c := startCluster(t, embedded(t))
+	franzSuite(t, strings.Join(c.seeds(), ","), 3)
+}
 
 func franzSuite(t *testing.T, seeds string, replicas int) {
 	program, dir := buildFranzSuite(t)
@@ -87,62 +88,6 @@ func checkLeftOut(t *testing.T, skipped []string) {
 			t.Errorf("%s was run, though the list says it can't be: %s", name, why)
 		}
 	}
-}
-
-// threeProcesses starts a cluster of three processes with a broker each and an etcd in each, and returns its bootstrap servers.
-func threeProcesses(t *testing.T) string {
-	t.Helper()
-	if External() {
-		t.Skip("needs a cluster of its own")
-	}
-	var members []string
-	for i, address := range freeAddresses(t, 3) {
-		members = append(members, string(rune('a'+i))+"="+address)
-	}
-	var servers [3]*Server
-	var errs [3]error
-	var wg sync.WaitGroup
-	for i := range servers { // none is ready before two are there
-		wg.Go(func() {
-			name, _, _ := strings.Cut(members[i], "=")
-			servers[i], errs[i] = start(Options{Set: map[string]string{
-				"millrace.node.name": name, "millrace.cluster": strings.Join(members, ","), "millrace.memory.max": "512m"}})
-		})
-	}
-	wg.Wait()
-	var seeds []string
-	for i, s := range servers {
-		if errs[i] != nil {
-			t.Error(errs[i])
-			continue
-		}
-		t.Cleanup(func() {
-			s.cmd.Process.Kill() // a farewell moves what it has to the others, one after the other
-			<-s.log.ended
-			if t.Failed() {
-				t.Logf("the log of %s:\n%s", members[i], s.log.tail())
-			}
-		})
-		seeds = append(seeds, s.Bootstrap...)
-	}
-	if t.Failed() {
-		t.FailNow()
-	}
-	return strings.Join(seeds, ",")
-}
-
-// freeAddresses are of the loopback, and nobody listens there.
-func freeAddresses(t *testing.T, n int) (free []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		free = append(free, l.Addr().String())
-	}
-	return free
 }
 
 // buildFranzSuite compiles the client's tests from a copy of its module, since the module cache is read-only.
