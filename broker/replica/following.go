@@ -94,6 +94,8 @@ func (m *Machine) fetchAnswer(e *FetchAnswer) {
 		m.pause()
 	case e.Answer.Diverges():
 		m.truncate(e.Answer.DivergingEpoch, e.Answer.DivergingEnd)
+	case m.foreign(e.Answer.LogStart):
+		m.copySnapshot(e.Answer.LogStart)
 	default:
 		m.follow.leaderHigh = e.Answer.HighWatermark
 		emptied := m.followStart(e.Answer.LogStart)
@@ -142,6 +144,13 @@ func (m *Machine) followHigh() {
 	} else {
 		m.setHigh(m.follow.leaderHigh)
 	}
+}
+
+// foreign: all that is held lies below the leader's log start, where it can't be compared (see Machine.comparable), and isn't
+// known to be committed. It may be of a past that never was the leader's. To remove it would do for the records; what was
+// noted of their producers has to go too, or a batch that was lost with an epoch would be taken for one that was committed.
+func (m *Machine) foreign(leaderStart int64) bool {
+	return m.start < m.end && m.end <= leaderStart && m.high < m.end
 }
 
 // followStart removes what the leader has removed: retention is the leader's business. It comes before the high watermark is
