@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"millrace/metadata"
 )
@@ -47,11 +48,13 @@ const (
 	doDrain
 	doReassign
 	doBalance
+	doConfigure // min.insync.replicas
 	actionKinds
 )
 
 var actionNames = [...]string{"learn", "keep", "fetch", "tick", "produce", "consume", "deliver", "repeat", "lose", "trim", "crash",
-	"restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend", "full", "drain", "reassign", "balance"}
+	"restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend", "full", "drain", "reassign", "balance",
+	"configure"}
 
 func (a action) String() string {
 	name := actionNames[a.kind]
@@ -206,6 +209,8 @@ func (n *process) do(a action) bool {
 		return n.reassign(a.n)
 	case doBalance:
 		return n.balance()
+	case doConfigure:
+		return n.configure(a.n % 4)
 	}
 	return true
 }
@@ -274,11 +279,31 @@ func (n *process) reassign(what int) bool {
 	part := int32(what % len(n.w.oracles))
 	rand.New(rand.NewPCG(uint64(what), 1)).Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	spec := metadata.ReassignmentSpec{PartitionRef: metadata.PartitionRef{Topic: topicName, Partition: part}, Replicas: ids[:replicationFactor]}
-	if what%5 == 0 {
+	switch what % 12 {
+	case 0, 1:
 		spec.Replicas = nil
+	case 2:
+		spec.Replicas = ids[:1+what/12%len(ids)]
 	}
 	n.once(&command{name: "reassign", plan: func(img *metadata.Image) []metadata.Delta {
-		deltas, _ := n.w.policy.AlterReassignments(img, []metadata.ReassignmentSpec{spec}, false)
+		deltas, _ := n.w.policy.AlterReassignments(img, []metadata.ReassignmentSpec{spec}, true)
+		return deltas
+	}})
+	return true
+}
+
+// configure sets min.insync.replicas; 0: back to the cluster's.
+func (n *process) configure(least int) bool {
+	if n.central.img == nil || n.central.img.TopicByID(topicID) == nil {
+		return false
+	}
+	spec := metadata.ConfigSpec{Name: topicName, Set: map[string]*string{"min.insync.replicas": nil}}
+	if least > 0 {
+		value := strconv.Itoa(least)
+		spec.Set["min.insync.replicas"] = &value
+	}
+	n.once(&command{name: "configure", resumes: true, plan: func(img *metadata.Image) []metadata.Delta {
+		deltas, _ := n.w.policy.AlterConfigs(img, []metadata.ConfigSpec{spec})
 		return deltas
 	}})
 	return true
@@ -296,12 +321,12 @@ func (n *process) balance() bool {
 }
 
 // usually is how often each kind comes up in a run of average temper.
-var usually = [actionKinds]int{doLearn: 120, doKeep: 60, doFetch: 120, doTick: 60, doProduce: 30, doConsume: 10, doDeliver: 500, doRepeat: 20,
-	doLose: 10, doTrim: 6, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 4, doConnect: 15, doResign: 2, doOutage: 1,
-	doReturn: 15, doCut: 2, doMend: 15, doFull: 2, doDrain: 1, doReassign: 2, doBalance: 4}
+var usually = [actionKinds]int{doLearn: 120, doKeep: 40, doFetch: 120, doTick: 40, doProduce: 30, doConsume: 10, doDeliver: 500, doRepeat: 20,
+	doLose: 10, doTrim: 10, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 8, doConnect: 20, doResign: 2, doOutage: 1,
+	doReturn: 15, doCut: 2, doMend: 15, doFull: 2, doDrain: 1, doReassign: 3, doBalance: 10, doConfigure: 1}
 
 // rare are the kinds that a run may do without, or be full of.
-var rare = []actionKind{doRepeat, doTrim, doCrash, doPause, doExpire, doRefuse, doResign, doOutage, doCut, doFull, doDrain, doReassign, doBalance}
+var rare = []actionKind{doRepeat, doTrim, doCrash, doPause, doExpire, doRefuse, doResign, doOutage, doCut, doFull, doDrain, doReassign, doBalance, doConfigure}
 
 // temper is a run's own mixture of what happens: the same everywhere would leave most corners unvisited.
 type temper struct {
@@ -351,7 +376,11 @@ func (t *temper) draw(w *world, r *rand.Rand) (a action) {
 		}
 		a.route = w.routeOf(drawMessage(w, r, a.kind))
 	case doLearn:
-		a.n = []int{0, 0, 1, 1, 1, 1, 1, 2}[r.IntN(8)]
+		if a.n = 1; r.IntN(4) == 0 {
+			a.n = 0
+		} else if r.IntN(50) == 0 {
+			a.n = 2
+		}
 	case doTick:
 		a.n = r.IntN(t.tickMs)
 	case doCut:

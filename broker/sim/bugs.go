@@ -22,7 +22,7 @@ type Bugs struct {
 	BareSnapshots      bool // R7: snapshots say nothing of producers
 	SequencesKept      bool // truncation takes back nothing of what is remembered of producers
 	LeaveAtOnce        bool // R9: a broker that is to leave doesn't wait
-	Fresh              bool // a consumer reads up to the log's end
+	UncommittedRead    bool // consumers read up to the log's end
 }
 
 // compares tells whether the store compares a key.

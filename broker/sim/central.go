@@ -81,7 +81,16 @@ func (c *central) commitNext() {
 	}
 	txn := cmd.txns[0]
 	cmd.txns = cmd.txns[1:]
-	c.n.send(&message{kind: commitRequest, to: storeID, command: cmd, txn: txn})
+	m := &message{kind: commitRequest, from: c.n.id, to: storeID, command: cmd, txn: txn}
+	if c.n.w.cluster.prompt && c.n.w.ready(m) {
+		revision, err := c.n.w.store.commit(txn)
+		c.answer(cmd, revision, err)
+		if c.current == cmd {
+			c.learn(true)
+		}
+		return
+	}
+	c.n.send(m)
 }
 
 // answer comes from the store, or in its place when the connection is lost.
@@ -138,20 +147,15 @@ func (c *central) learn(all bool) bool {
 	if c.img == nil || c.img.Revision() >= s.revision {
 		return false
 	}
-	from := c.img.Revision()
-	to := from + 1
+	to := c.img.Revision() + 1
 	if all {
 		to = s.revision
 	}
-	b := metadata.Batch{Revision: to}
-	for r := from; r < to; r++ {
-		b.Events = append(b.Events, s.history[r].Events...)
+	var deltas []metadata.Delta
+	for r := c.img.Revision(); r < to; r++ {
+		deltas = append(deltas, s.history[r].deltas...)
 	}
-	next, deltas, err := c.img.Replay(b)
-	if err != nil {
-		panic(err)
-	}
-	c.publish(next, deltas)
+	c.publish(s.history[to-1].image, deltas)
 	return true
 }
 

@@ -45,7 +45,12 @@ type batch struct {
 func newProducer(w *world, i int) *producer {
 	p := &producer{w: w, id: firstClientID + int32(i), part: i % w.cluster.partitions, acks: acksAll, pid: -1, known: -1}
 	switch i / w.cluster.partitions % 5 {
-	case 0, 1:
+	case 0:
+		p.idempotent = true
+		if !w.bugs.PIDsReused {
+			p.pid = w.pids + int64(i)
+		}
+	case 1:
 		p.idempotent = true
 	case 3:
 		p.acks = acksOne
@@ -231,6 +236,8 @@ func (n *process) consume(m *message) {
 		answer: replica.Answer{HighWatermark: p.log.EndOffset(), LogStart: p.log.StartOffset()}}
 	if m.offset < p.log.StartOffset() || m.offset > p.log.EndOffset() {
 		a.err = replica.ErrOffsetOutOfRange
+	} else if n.w.bugs.UncommittedRead {
+		a.records = p.read(m.offset, p.log.EndOffset())
 	} else {
 		a.records = p.read(m.offset, p.machine.HighWatermark())
 	}

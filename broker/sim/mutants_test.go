@@ -30,6 +30,7 @@ var bugs = map[string]sim.Bugs{
 	"snapshots without producers (R7)": {BareSnapshots: true},
 	"truncation keeps sequences":       {SequencesKept: true},
 	"broker leaves at once (R9)":       {LeaveAtOnce: true},
+	"consumers read uncommitted":       {UncommittedRead: true},
 }
 
 func TestMutants(t *testing.T) {

@@ -25,6 +25,7 @@ type oracle struct {
 	begins     []int64             // by leader epoch: where it began at its leader; −1: it didn't
 	leaders    []metadata.Member   // by leader epoch
 	unhealed   map[int32]bool      // brokers that lost their RAM, and are not back in the ISR
+	copies     int                 // that there are at least of what is committed, but for those of the brokers in unhealed
 	sequences  map[producing]int32 // the last committed one
 	dirty      bool                // there is something new to look at
 	reassigned int                 // how often replicas have moved
@@ -59,6 +60,7 @@ const (
 	gap              = "gap"
 	duplicate        = "duplicate of an idempotent producer"
 	stuck            = "does not heal"
+	panicked         = "panic"
 )
 
 func (o *oracle) violate(kind, format string, args ...any) {
@@ -70,7 +72,7 @@ func (o *oracle) violate(kind, format string, args ...any) {
 }
 
 func (o *oracle) created(p *metadata.Partition) {
-	o.bases = []int64{p.BaseOffset}
+	o.bases, o.copies = []int64{p.BaseOffset}, p.MinISR()
 	o.lead(p)
 }
 
@@ -84,6 +86,7 @@ func (o *oracle) lead(p *metadata.Partition) {
 // changed: the store has another state of the partition.
 func (o *oracle) changed(was, is *metadata.Partition) {
 	o.dirty = true
+	o.copies = min(o.copies, is.MinISR())
 	img := o.w.store.image
 	if is.LeaderEpoch < was.LeaderEpoch || is.PartitionEpoch <= was.PartitionEpoch || is.LossGeneration < was.LossGeneration {
 		o.violate(epochFell, "from %d/%d to %d/%d", was.LeaderEpoch, was.PartitionEpoch, is.LeaderEpoch, is.PartitionEpoch)
@@ -109,13 +112,13 @@ func (o *oracle) changed(was, is *metadata.Partition) {
 }
 
 func (o *oracle) lossDeclared(is *metadata.Partition) {
-	if o.safeEnd > o.bases[o.generation] && len(o.unhealed) < minISR {
-		o.violate(needlessLoss, "%d brokers lost their RAM, min.insync.replicas is %d", len(o.unhealed), minISR)
+	if o.safeEnd > o.bases[o.generation] && len(o.unhealed) < o.copies {
+		o.violate(needlessLoss, "%d brokers lost their RAM, there were %d copies", len(o.unhealed), o.copies)
 	}
 	if is.BaseOffset < o.appendEnd {
 		o.violate(reusedOffset, "loss generation %d begins at %d, offsets up to %d were given out", is.LossGeneration, is.BaseOffset, o.appendEnd)
 	}
-	o.generation, o.safeEnd = is.LossGeneration, 0
+	o.generation, o.safeEnd, o.copies = is.LossGeneration, 0, is.MinISR()
 	for len(o.bases) <= int(o.generation) {
 		o.bases = append(o.bases, is.BaseOffset)
 	}
@@ -242,6 +245,7 @@ func (o *oracle) check() {
 	}
 	if alive == len(p.Replicas) {
 		clear(o.unhealed) // of brokers whose place others have
+		o.copies = p.MinISR()
 	}
 	if n := o.w.member(p.LeaderMember()); n != nil {
 		o.checkLeader(n.hosted(o.part), p)

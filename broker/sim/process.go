@@ -98,7 +98,8 @@ func (n *process) keep() {
 				c.detector.Heard(w.nowMs)
 			}
 			if c.img == nil {
-				c.list()
+				c.img = metadata.Empty()
+				c.learn(true)
 			}
 		}
 	}
@@ -182,7 +183,7 @@ func (n *process) adopt() {
 	registered := b != nil && b.Incarnation == n.incarnation
 	for i := range t.Partitions {
 		p := &t.Partitions[i]
-		hosts := registered && p.HasReplica(n.id)
+		hosts := p.HasReplica(n.id) && (registered || n.parts[i] != nil)
 		switch {
 		case hosts && n.parts[i] == nil:
 			n.parts[i] = newPartition(n, i)

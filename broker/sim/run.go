@@ -44,27 +44,50 @@ func run(o Options, total *Tally, trace func(string, ...any)) *Finding {
 		o.Steps = 500
 	}
 	r := rand.New(rand.NewPCG(o.Seed, 0))
-	f := &Finding{Seed: o.Seed, kinds: o.Kinds, pool: o.Pool, cluster: cluster{brokers: 3 + r.IntN(3), partitions: 1 + r.IntN(2),
-		producers: 2 + r.IntN(8), txnMax: []int{0, 8, 127}[r.IntN(3)], bugs: o.Bugs}}
+	f := &Finding{Seed: o.Seed, kinds: o.Kinds, pool: o.Pool, cluster: drawCluster(r)}
+	f.cluster.bugs = o.Bugs
 	t := drawTemper(r)
 	w := f.world()
 	defer w.close()
 	w.trace = trace
-	for tries := 0; len(f.actions) < o.Steps && w.violation == "" && tries < 20*o.Steps; tries++ {
-		a := t.draw(w, r)
-		if w.apply(a) || a.kind == doTick {
+	w.guard(func() {
+		for tries := 0; len(f.actions) < o.Steps && w.violation == "" && tries < 20*o.Steps; tries++ {
+			a := t.draw(w, r)
 			f.actions = append(f.actions, a)
+			if !w.apply(a) && a.kind != doTick {
+				f.actions = f.actions[:len(f.actions)-1]
+			}
 		}
-	}
-	if w.violation == "" && o.Seed%2 == 0 {
-		f.healed = true
-		w.heal()
-	}
+		if w.violation == "" && o.Seed%2 == 0 {
+			f.healed = true
+			w.heal()
+		}
+	})
 	total.count(w, f)
 	if f.Violation = w.violation; f.Violation == "" {
 		return nil
 	}
 	return f
+}
+
+func drawCluster(r *rand.Rand) cluster {
+	return cluster{
+		brokers: []int{3, 3, 3, 4, 4, 5}[r.IntN(6)], partitions: []int{1, 1, 2}[r.IntN(3)], producers: 2 + r.IntN(6),
+		txnMax: []int{0, 8, 127}[r.IntN(3)], prompt: r.IntN(2) == 0,
+	}
+}
+
+// guard makes a violation of a panic: the machines and the log watch themselves.
+func (w *world) guard(f func()) {
+	defer func() {
+		if why := recover(); why != nil {
+			w.oracles[0].violate(panicked, "%v", why)
+			if w.violation == "" {
+				panic(why)
+			}
+		}
+	}()
+	f()
 }
 
 func (f *Finding) world() *world {
@@ -77,14 +100,16 @@ func (f *Finding) world() *world {
 func (f *Finding) replay(trace func(string, ...any)) *world {
 	w := f.world()
 	w.trace = trace
-	for _, a := range f.actions {
-		if w.apply(a); w.violation != "" {
-			return w
+	w.guard(func() {
+		for _, a := range f.actions {
+			if w.apply(a); w.violation != "" {
+				return
+			}
 		}
-	}
-	if f.healed {
-		w.heal()
-	}
+		if f.healed {
+			w.heal()
+		}
+	})
 	return w
 }
 

@@ -13,9 +13,15 @@ type store struct {
 	leases   map[metadata.LeaseID]int64 // the time at which each ends
 	last     metadata.LeaseID
 	revision int64
-	history  []metadata.Batch // all of it: revision r is at r−1
+	history  []step // all of it: revision r is at r−1
 	image    *metadata.Image
 	down     bool
+}
+
+// step is one revision: what has changed, and what is there then. Whoever replays it gets the same image, so nobody does it again.
+type step struct {
+	deltas []metadata.Delta
+	image  *metadata.Image
 }
 
 type stored struct {
@@ -69,12 +75,11 @@ func (s *store) publish(events []metadata.Event) {
 		return
 	}
 	s.revision++
-	b := metadata.Batch{Revision: s.revision, Events: events}
-	s.history = append(s.history, b)
-	next, deltas, err := s.image.Replay(b)
+	next, deltas, err := s.image.Replay(metadata.Batch{Revision: s.revision, Events: events})
 	if err != nil {
 		panic(err)
 	}
+	s.history = append(s.history, step{deltas, next})
 	old := s.image
 	s.image = next
 	s.w.imageChanged(old, deltas)

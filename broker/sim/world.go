@@ -36,7 +36,8 @@ type cluster struct {
 	brokers    int
 	partitions int
 	producers  int
-	txnMax     int // ops and compares of a transaction; 0: no limit
+	txnMax     int  // ops and compares of a transaction; 0: no limit
+	prompt     bool // the store answers at once, as one in the process does
 	bugs       Bugs
 }
 
@@ -58,6 +59,7 @@ type world struct {
 	gone      []*process // have drained, and stop after the action that is under way
 	lives     uint64
 	values    int64                                  // that were produced
+	pids      int64                                  // the first one of those that producers have who begin with one
 	happened  [replica.EffectInstallSnapshot + 1]int // effects, by kind
 	pool      *slab.Pool
 	trace     func(format string, args ...any) // nil: nobody looks
@@ -103,8 +105,13 @@ func (w *world) begin() {
 		deltas = append(deltas, metadata.PartitionChanged{Name: topicName, ID: topicID, Index: int32(i), Partition: p})
 	}
 	w.mustCommit(deltas, nil)
+	first := w.processes[1]
+	w.mustCommit([]metadata.Delta{metadata.ControllerElected{Name: "1", Token: first.incarnation, Lease: first.lease}}, nil)
+	deltas, w.pids, _ = w.policy.AllocateProducerIDs(w.store.image)
+	w.mustCommit(deltas, nil)
 	for _, n := range w.processes[1:] {
-		n.central.list()
+		n.central.img = metadata.Empty()
+		n.central.learn(true)
 	}
 }
 
