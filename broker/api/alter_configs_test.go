@@ -3,11 +3,11 @@ package api_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"millrace/broker/brokertest"
 	"millrace/metadata"
 	"millrace/protocol"
 )
@@ -269,11 +269,7 @@ func TestConfigsTakeEffect(t *testing.T) {
 	_, p := d.Leader("t", 0)
 	set(topicType, "t", "segment.ms", "1")
 	set(topicType, "t", "retention.ms", "1")
-	for deadline := time.Now().Add(20 * time.Second); p.Figures().LogStartOffset == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("retention.ms has no effect")
-		}
-	}
+	brokertest.Eventually(t, "retention.ms has its effect", func() bool { return p.Figures().LogStartOffset > 0 })
 	set(brokerType, "", "min.insync.replicas", "2")
 	if got := d.Central.Image().Topic("t").Partitions[0].MinInSync; got != 2 {
 		t.Errorf("MinInSync %d of a topic that had it set", got)

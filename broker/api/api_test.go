@@ -31,9 +31,13 @@ type desk struct {
 
 func newDesk(t testing.TB, brokers int, set ...string) *desk {
 	t.Helper()
-	c := brokertest.New(t, brokers, set...)
-	d := api.NewDesk(api.Deps{Broker: c.Brokers[1], Cluster: c.Central, Config: c.Deps.Config, Log: zap.NewNop()})
-	made := &desk{Cluster: c, Desk: d}
+	return (&desk{Cluster: brokertest.New(t, brokers, set...)}).deskOf(1)
+}
+
+// deskOf is the front desk of another broker of the cluster.
+func (d *desk) deskOf(id int32) *desk {
+	c := d.Cluster
+	made := &desk{Cluster: c, Desk: api.NewDesk(api.Deps{Broker: c.Broker(id), Cluster: c.Central, Config: c.Deps.Config, Log: zap.NewNop()})}
 	made.session = made.connect()
 	return made
 }

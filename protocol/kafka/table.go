@@ -43,6 +43,7 @@ var table = []API{
 	api(kmsg.DeleteTopics, "DeleteTopics", 1, 6, 4),
 	api(kmsg.DeleteRecords, "DeleteRecords", 0, 2, 2),
 	api(kmsg.InitProducerID, "InitProducerId", 0, 5, 2),
+	api(kmsg.OffsetForLeaderEpoch, "OffsetForLeaderEpoch", 2, 4, 4),
 	api(kmsg.DescribeConfigs, "DescribeConfigs", 1, 4, 4),
 	api(kmsg.AlterConfigs, "AlterConfigs", 0, 2, 2),
 	api(kmsg.CreatePartitions, "CreatePartitions", 0, 3, 2),

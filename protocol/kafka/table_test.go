@@ -30,6 +30,7 @@ const wantTable = `| key | API | versions | advertised | flexible from |
 | 20 | DeleteTopics | 1–6 | 1–6 | 4 |
 | 21 | DeleteRecords | 0–2 | 0–2 | 2 |
 | 22 | InitProducerId | 0–5 | 0–5 | 2 |
+| 23 | OffsetForLeaderEpoch | 2–4 | 2–4 | 4 |
 | 32 | DescribeConfigs | 1–4 | 1–4 | 4 |
 | 33 | AlterConfigs | 0–2 | 0–2 | 2 |
 | 37 | CreatePartitions | 0–3 | 0–3 | 2 |
