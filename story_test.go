@@ -241,3 +241,35 @@ func committed(t testing.TB, s *millrace.Server, group, topic string) (int64, er
 	}
 	return o.At, o.Err
 }
+
+// TestLastBrokerCoordinates: groups go on when all brokers but one are removed.
+func TestLastBrokerCoordinates(t *testing.T) {
+	s := open(t, 3, "offsets.topic.num.partitions=3")
+	admin := kadm.NewClient(client(t, s, kgo.MetadataMinAge(50*time.Millisecond)))
+	commit := func(at int64) error {
+		ctx, cancel := context.WithTimeout(soon(t), 2*time.Second)
+		defer cancel()
+		offsets := kadm.Offsets{}
+		offsets.Add(kadm.Offset{Topic: "t", At: at, LeaderEpoch: -1})
+		responses, err := admin.CommitOffsets(ctx, "g", offsets)
+		if err == nil {
+			err = responses.Error()
+		}
+		return err
+	}
+	if _, err := admin.CreateTopic(soon(t), 1, 1, nil, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if err := commit(1); err != nil || !inSync(s, metadata.ConsumerOffsetsTopic, 3) || partition(s, metadata.ConsumerOffsetsTopic, 0).MinISR() != 2 {
+		t.Fatalf("%v, %+v", err, s.Image().Topic(metadata.ConsumerOffsetsTopic))
+	}
+	for id := range int32(2) {
+		if err := s.RemoveBroker(id + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "a commit is taken", func() bool { return commit(2) == nil })
+	if at, err := committed(t, s, "g", "t"); err != nil || at != 2 {
+		t.Errorf("committed is %d, %v", at, err)
+	}
+}

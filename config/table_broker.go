@@ -205,7 +205,7 @@ var brokerTable = []Key{
 	{Name: "offsets.topic.num.partitions", Type: Int, Default: "50", rule: atLeast(1), field: func(c *Config) any { return &c.OffsetsTopicNumPartitions },
 		Doc: "The number of partitions of __consumer_offsets."},
 	{Name: "offsets.topic.replication.factor", Type: Short, Default: "3", rule: atLeast(1), field: func(c *Config) any { return &c.OffsetsTopicReplicationFactor },
-		Doc: "The replication factor of __consumer_offsets. With fewer brokers the topic has as many replicas as there are brokers, and gets more when they come, where Apache Kafka would wait for them; with three or more, min.insync.replicas of the topic is set to 2. 1: it stays as it is created."},
+		Doc: "The replication factor of __consumer_offsets. With fewer brokers the topic has as many replicas as there are brokers, and gets more when they come, where Apache Kafka would wait for them; with three brokers or more, its min.insync.replicas is 2, unless it is set. 1: it stays as it is created."},
 	{Name: "offsets.topic.segment.bytes", Type: Int, Default: "104857600", rule: atLeast(1), field: func(c *Config) any { return &c.OffsetsTopicSegmentBytes },
 		Doc: "segment.bytes of __consumer_offsets."},
 	{Name: "offsets.retention.minutes", Type: Int, Default: "10080", rule: atLeast(1), field: func(c *Config) any { return &c.OffsetsRetentionMinutes },

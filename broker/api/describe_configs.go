@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -43,7 +44,7 @@ func (c *call) configEntries(r *kmsg.DescribeConfigsRequestResource) ([]config.E
 		if t == nil {
 			return nil, protocol.UnknownTopicOrPartition, ""
 		}
-		return c.Broker.Config().DescribeTopicAll(t.Configs), protocol.None, ""
+		return c.Broker.Config().DescribeTopicAll(effectiveConfigs(t)), protocol.None, ""
 	case kmsg.ConfigResourceTypeBroker:
 		if r.ResourceName == "" {
 			return config.DescribeDynamic(c.image().ResourceConfigs(metadata.DefaultBroker)), protocol.None, ""
@@ -59,6 +60,18 @@ func (c *call) configEntries(r *kmsg.DescribeConfigsRequestResource) ([]config.E
 		return c.loggers(), protocol.None, ""
 	}
 	return nil, protocol.InvalidRequest, "Unsupported resource type: " + strconv.Itoa(int(r.ResourceType))
+}
+
+// effectiveConfigs are a topic's own settings, and min.insync.replicas of an internal one that the controller decides about
+// by the number of brokers.
+func effectiveConfigs(t *metadata.Topic) map[string]string {
+	const name = "min.insync.replicas"
+	if _, set := t.Configs[name]; set || !t.Internal || t.Partitions[0].MinInSync == 1 {
+		return t.Configs
+	}
+	all := map[string]string{name: strconv.Itoa(int(t.Partitions[0].MinInSync))}
+	maps.Copy(all, t.Configs)
+	return all
 }
 
 // loggers are all that have a level.

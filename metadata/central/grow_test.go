@@ -20,20 +20,17 @@ func growing(t *testing.T, store metadata.Store) *Server {
 }
 
 // TestGrowInternal: the topic of a cluster of one broker has three replicas as soon as there are three brokers that hold
-// it, and the setting that goes with them. Only the controller sees to it.
+// it, and two have to be in sync. Only the controller sees to it.
 func TestGrowInternal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newRemote(t, memory.Options{TxnMax: 16})
 		one, two := growing(t, store), growing(t, store)
-		grow := func(wantReplicas, wantAdding int, minISR string) {
+		grow := func(wantReplicas, wantAdding int, wantMin int32) {
 			t.Helper()
 			synctest.Wait()
 			topic := one.Image().Topic(metadata.ConsumerOffsetsTopic)
-			if topic.Configs["min.insync.replicas"] != minISR {
-				t.Errorf("settings: %v", topic.Configs)
-			}
 			for i := range topic.Partitions {
-				if p := &topic.Partitions[i]; len(p.Replicas) != wantReplicas || len(p.Adding) != wantAdding {
+				if p := &topic.Partitions[i]; len(p.Replicas) != wantReplicas || len(p.Adding) != wantAdding || p.MinInSync != wantMin {
 					t.Errorf("partition %d: %+v", i, p)
 				}
 			}
@@ -63,7 +60,7 @@ func TestGrowInternal(t *testing.T) {
 		one.Tick(ms(1))
 		two.Tick(ms(1))
 		add(2)
-		grow(1, 0, "") // nobody is in office
+		grow(1, 0, 1) // nobody is in office
 		lease, err := store.Grant(t.Context(), ttl)
 		if err != nil {
 			t.Fatal(err)
@@ -71,13 +68,13 @@ func TestGrowInternal(t *testing.T) {
 		if won := await(func(done func(bool)) { two.Campaign(lease, func(won bool, _ error) { done(won) }) }); !won {
 			t.Fatal("not elected")
 		}
-		grow(2, 1, "")
+		grow(2, 1, 1)
 		sync()
-		grow(2, 0, "")
+		grow(2, 0, 1)
 		add(3)
-		grow(3, 1, "2")
+		grow(3, 1, 2)
 		sync()
-		grow(3, 0, "2")
+		grow(3, 0, 2)
 		if err := store.Revoke(t.Context(), lease); err != nil {
 			t.Fatal(err)
 		}

@@ -1,16 +1,15 @@
 package controller
 
 import (
-	"maps"
 	"slices"
-	"strconv"
 
 	"millrace/metadata"
 )
 
-// internalMinISR is min.insync.replicas of an internal topic that has at least one
-// replica more: what a coordinator has acknowledged survives the death of any one broker,
-// and that broker's death doesn't stop the coordinators.
+// internalMinISR is min.insync.replicas of internal topics where there are more brokers:
+// what a coordinator has acknowledged survives the death of any one broker, and that death
+// doesn't stop the coordinators. It counts brokers that are registered, dead or not: one
+// that is removed for good takes its claim along, so that the last of three still works.
 const internalMinISR = 2
 
 // GrowInternal plans more replicas for internal topics that have fewer than
@@ -20,10 +19,6 @@ const internalMinISR = 2
 // is passed over while another reassignment of it is under way, or nobody leads it;
 // so GrowInternal is to be planned again when brokers or these partitions have changed.
 // It is planned on an image that is settled.
-//
-// A topic that grows beyond internalMinISR replicas gets that as its
-// min.insync.replicas, unless it has that setting. It doesn't count before the new
-// replicas are in sync (metadata.Partition.MinISR).
 func (p Policy) GrowInternal(img *metadata.Image) (deltas []metadata.Delta) {
 	factor := p.internalFactor(img)
 	j := p.judge(img)
@@ -50,19 +45,6 @@ func (p Policy) internalFactor(img *metadata.Image) int {
 	return factor
 }
 
-// internalConfigs adds to an internal topic's settings what it has with so many replicas.
-func (p Policy) internalConfigs(configs map[string]string, factor int) map[string]string {
-	if _, set := configs[minInSyncReplicas]; set || factor <= internalMinISR || p.MinInSyncReplicas >= internalMinISR {
-		return configs
-	}
-	more := maps.Clone(configs)
-	if more == nil {
-		more = make(map[string]string, 1)
-	}
-	more[minInSyncReplicas] = strconv.Itoa(internalMinISR)
-	return more
-}
-
 func (j *judge) grow(t *metadata.Topic, factor int) (deltas []metadata.Delta) {
 	short := func(p metadata.Partition) bool {
 		return len(p.Replicas) < factor && !p.Reassigning() && j.img.LeaderOf(&p) != metadata.NoBroker
@@ -70,24 +52,19 @@ func (j *judge) grow(t *metadata.Topic, factor int) (deltas []metadata.Delta) {
 	if !slices.ContainsFunc(t.Partitions, short) {
 		return nil
 	}
-	configs := j.internalConfigs(t.Configs, factor)
-	if len(configs) != len(t.Configs) {
-		deltas = append(deltas, metadata.ConfigChanged{Name: t.Name, ID: t.ID, Configs: configs})
-	}
-	minInSync := j.minInSync(configs)
 	preferred := make(map[int32]int) // how many partitions have the broker as their preferred leader
 	for i := range t.Partitions {
 		preferred[t.Partitions[i].Replicas[0]]++
 	}
 	for i := range t.Partitions {
 		p := &t.Partitions[i]
-		d := j.draft(p, j.unclean(configs))
-		d.next.MinInSync = minInSync
-		if short(*p) {
-			targets := j.longer(p.Replicas, factor)
-			share(targets, len(p.Replicas), preferred)
-			d.reassign(p.Replicas, targets)
+		if !short(*p) {
+			continue
 		}
+		targets := j.longer(p.Replicas, factor)
+		share(targets, len(p.Replicas), preferred)
+		d := j.draft(p, j.unclean(t.Configs))
+		d.reassign(p.Replicas, targets)
 		d.settle()
 		if next, changed := d.finish(); changed {
 			deltas = append(deltas, changedTo(t, int32(i), next))

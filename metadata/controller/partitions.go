@@ -56,7 +56,7 @@ func (p Policy) extend(img *metadata.Image, spec *metadata.PartitionsSpec, b *bu
 			"Attempted to add %d additional partition(s), but %d assignment(s) were specified.", more, len(spec.Assignment))
 	}
 	added := metadata.PartitionsAdded{Name: t.Name, ID: t.ID, First: int32(has)}
-	minInSync := p.minInSync(t.Configs)
+	minInSync := p.minInSync(t.Name, t.Configs)
 	for i, replicas := range spec.Assignment {
 		if err := p.checkReplicas(img, replicas, factor); err != nil {
 			return nil, err

@@ -16,8 +16,10 @@ type Policy struct {
 	// InternalReplicationFactor is how many replicas internal topics have
 	// (offsets.topic.replication.factor), as far as there are brokers for them: with
 	// fewer they are created all the same, and grow when more brokers come
-	// (GrowInternal). 0: they are like other topics.
+	// (GrowInternal). With three or more, and while as many brokers are registered,
+	// min.insync.replicas of such a topic is 2, unless it is set for it. 0: they are like other topics.
 	InternalReplicationFactor int16
+	internalMinISR            int32 // as of an image
 
 	// ReplicationFactorMax is the most replicas that a partition may have.
 	// Default: as many as there are brokers.
@@ -92,18 +94,30 @@ const (
 // asOf is p with what the brokers' common settings say in an image: they come before those that a process started with.
 func (p Policy) asOf(img *metadata.Image) Policy {
 	if common := img.ResourceConfigs(metadata.DefaultBroker); len(common) > 0 {
-		p.MinInSyncReplicas, p.UncleanLeaderElection = p.minInSync(common), p.unclean(common)
+		p.MinInSyncReplicas, p.UncleanLeaderElection = minInSyncOf(common, p.MinInSyncReplicas), p.unclean(common)
+	}
+	if n := len(img.Brokers()); n > internalMinISR && p.InternalReplicationFactor > internalMinISR {
+		p.internalMinISR = internalMinISR
 	}
 	return p
 }
 
-func (p Policy) minInSync(configs map[string]string) int32 {
+// minInSync is min.insync.replicas of a topic; p is asOf an image.
+func (p Policy) minInSync(topic string, configs map[string]string) int32 {
+	otherwise := p.MinInSyncReplicas
+	if metadata.IsInternal(topic) {
+		otherwise = max(otherwise, p.internalMinISR)
+	}
+	return minInSyncOf(configs, otherwise)
+}
+
+func minInSyncOf(configs map[string]string, otherwise int32) int32 {
 	if text, set := configs[minInSyncReplicas]; set {
 		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil && n >= 1 {
 			return int32(n)
 		}
 	}
-	return p.MinInSyncReplicas
+	return otherwise
 }
 
 func (p Policy) unclean(configs map[string]string) bool {

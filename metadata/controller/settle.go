@@ -33,7 +33,7 @@ func (p Policy) SettlePartitions(img *metadata.Image, ids []PartitionID) []metad
 			continue
 		}
 		seen[id] = struct{}{}
-		if delta, _ := j.settle(t, id.Partition, j.minInSync(t.Configs)); delta != nil {
+		if delta, _ := j.settle(t, id.Partition, j.minInSync(t.Name, t.Configs)); delta != nil {
 			deltas = append(deltas, delta)
 		}
 	}
@@ -53,7 +53,7 @@ func changedTo(t *metadata.Topic, index int32, next metadata.Partition) metadata
 
 // settleTopic appends the changes of a topic's partitions to one of two lists.
 func (j *judge) settleTopic(t *metadata.Topic, urgent, rest []metadata.Delta) (_, _ []metadata.Delta) {
-	minInSync := j.minInSync(t.Configs)
+	minInSync := j.minInSync(t.Name, t.Configs)
 	for i := range t.Partitions {
 		switch delta, moved := j.settle(t, int32(i), minInSync); {
 		case delta == nil:

@@ -74,13 +74,10 @@ func (c *creation) create(spec *metadata.TopicSpec) (*metadata.Topic, error) {
 		return nil, err
 	}
 	var partitions []metadata.Partition
-	if c.grows(spec) {
-		configs = c.internalConfigs(configs, c.internalFactor(c.img))
-	}
 	if len(spec.Assignment) > 0 {
-		partitions, err = c.assigned(spec, c.minInSync(configs))
+		partitions, err = c.assigned(spec, c.minInSync(spec.Name, configs))
 	} else {
-		partitions, err = c.placed(spec, c.minInSync(configs))
+		partitions, err = c.placed(spec, c.minInSync(spec.Name, configs))
 	}
 	if err != nil {
 		return nil, err
