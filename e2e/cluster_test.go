@@ -39,14 +39,15 @@ func free(t testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-// startCluster starts three processes; metadata are the arguments that say where the metadata is, the same for all.
-func startCluster(t testing.TB, metadata func() []string) *cluster {
+// startCluster starts three processes; metadata are the arguments that say where the metadata is, the same for all, and so are
+// args.
+func startCluster(t testing.TB, metadata func() []string, args ...string) *cluster {
 	t.Helper()
 	if External() {
 		t.Skip("needs processes of its own")
 	}
 	c := &cluster{TB: t, args: map[string][]string{}, nodes: map[string]*Server{}}
-	shared, names := metadata(), []string{"a", "b", "c"}
+	shared, names := append(metadata(), args...), []string{"a", "b", "c"}
 	for i, addr := range free(t, len(names)) {
 		c.args[names[i]] = append([]string{"--name", names[i], "--listeners", "PLAINTEXT://" + addr}, shared...)
 	}
@@ -86,7 +87,10 @@ var etcdProgram = sync.OnceValues(func() (string, error) {
 })
 
 // external has an etcd that is a process of its own.
-func external(t testing.TB) func() []string {
+func external(t testing.TB) func() []string { return externalAs(t, new([]int)) }
+
+// externalAs is external, and tells etcd's process id.
+func externalAs(t testing.TB, pids *[]int) func() []string {
 	return func() []string {
 		t.Helper()
 		path, err := etcdProgram()
@@ -98,6 +102,7 @@ func external(t testing.TB) func() []string {
 		etcd := Launch(t, Program{Args: []string{path, "--data-dir", t.TempDir(), "--unsafe-no-fsync", "--log-level", "error",
 			"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
 			"--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer}})
+		*pids = append(*pids, etcd.cmd.Process.Pid)
 		t.Cleanup(func() {
 			etcd.Signal(syscall.SIGKILL)
 			etcd.Wait(t, 10*time.Second)
@@ -190,10 +195,10 @@ type load struct {
 	ended  chan struct{}
 }
 
-func (c *cluster) load(topic string) *load {
+func (c *cluster) load(topic string, opts ...kgo.Opt) *load {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &load{cluster: c, topic: topic, stop: cancel, ended: make(chan struct{}),
-		client: c.client(kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }))}
+		client: c.client(append(opts, kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }))...)}
 	go func() {
 		defer close(l.ended)
 		for ctx.Err() == nil {
