@@ -67,15 +67,10 @@ func (s *sessions) run(ctx context.Context) {
 			w.Close()
 		}
 	}()
-	inOffice := false
 	for {
 		img := s.central.Image()
 		s.follow(watchers, img)
-		was := inOffice
-		if inOffice = s.central.InOffice(); inOffice && !was {
-			s.tell(watchers)
-		}
-		if w := s.controller(watchers, img); w != nil && w.refused.Load() && !inOffice {
+		if w := s.controller(watchers, img); w != nil && w.refused.Load() && !s.central.InOffice() {
 			s.log.Warn("the controller's process is gone", zap.String("controller", img.Controller().Name))
 			s.central.Depose(img.Controller().Token, func(err error) {
 				if err != nil {
@@ -138,15 +133,6 @@ func (s *sessions) watch(m metadata.Member, address string, own bool) *watched {
 		},
 	})
 	return w
-}
-
-// tell says to a central server that has just come into office what was seen before.
-func (s *sessions) tell(watchers map[metadata.Member]*watched) {
-	for m, w := range watchers {
-		if w.refused.Load() {
-			s.central.SessionRefused(m, s.nowMs())
-		}
-	}
 }
 
 // controller finds the watcher of the process in office, whose first broker has the office's token for its incarnation.

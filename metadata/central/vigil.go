@@ -9,7 +9,8 @@ import (
 
 // vigil is the controller's watch over brokers. It belongs to the executor.
 type vigil struct {
-	detector  *controller.Detector // nil: this server isn't the controller
+	detector  *controller.Detector // nil: nothing was told yet that it is for
+	inOffice  bool                 // as of the last look
 	nowMs     int64                // the latest that anybody said
 	unsettled bool                 // something has happened that partitions may have to follow
 	growing   bool                 // internal topics may have fewer replicas than there are brokers for
@@ -71,34 +72,41 @@ func (s *Server) Tick(nowMs int64) {
 }
 
 // HeardStore says that the store has answered at nowMs: a lease was renewed, say.
-// After a long silence nobody is fenced for his for one TTL.
+// After a long silence nobody is fenced for his for one TTL. A server that is told so all
+// the time, and then becomes the controller, knows that nobody was silent for want of a store: it needn't
+// wait.
 func (s *Server) HeardStore(nowMs int64) {
 	s.executor.Do(func() {
 		s.vigil.nowMs = max(s.vigil.nowMs, nowMs)
-		if d := s.vigil.detector; d != nil {
-			d.Heard(s.vigil.nowMs)
-		}
+		s.detector().Heard(s.vigil.nowMs)
 	})
 }
 
+func (s *Server) detector() *controller.Detector {
+	w := &s.vigil
+	if w.detector == nil {
+		w.detector = controller.NewDetector(s.ttlMs, w.nowMs)
+	}
+	return w.detector
+}
+
 // SessionRefused says that the session to a broker was reset and a new connection
-// refused. The controller fences it at once, grace or not: its process is gone.
+// refused. The controller fences it at once, grace or not: its process is gone. A server that
+// isn't the controller remembers it, for when it is.
 func (s *Server) SessionRefused(m metadata.Member, nowMs int64) {
 	s.executor.Do(func() {
 		s.vigil.nowMs = max(s.vigil.nowMs, nowMs)
-		s.enterOffice()
-		if d := s.vigil.detector; d != nil {
-			d.Refused(m)
-			s.keepVigil()
-		}
+		s.detector().Refused(m)
+		s.detector().Forget(s.Image())
+		s.keepVigil()
 	})
 }
 
 // SessionUp says that there is a session to a broker: it takes back SessionRefused.
 func (s *Server) SessionUp(m metadata.Member) {
 	s.executor.Do(func() {
-		if d := s.vigil.detector; d != nil {
-			d.Connected(m)
+		if s.vigil.detector != nil {
+			s.vigil.detector.Connected(m)
 			s.keepVigil()
 		}
 	})
@@ -131,11 +139,9 @@ func (s *Server) observe(deltas []metadata.Delta) {
 // enterOffice begins or ends the vigil with the office.
 func (s *Server) enterOffice() {
 	w := &s.vigil
-	switch in := s.inOffice(s.Image()); {
-	case !in:
-		w.detector = nil
-	case w.detector == nil:
-		w.detector = controller.NewDetector(s.ttlMs, w.nowMs)
+	was := w.inOffice
+	if w.inOffice = s.inOffice(s.Image()); w.inOffice && !was {
+		s.detector()
 		w.unsettled, w.growing = true, true
 	}
 }
@@ -145,7 +151,7 @@ func (s *Server) enterOffice() {
 func (s *Server) keepVigil() {
 	s.enterOffice()
 	w := &s.vigil
-	if s.closed || w.detector == nil || w.busy {
+	if s.closed || !w.inOffice || w.busy {
 		return
 	}
 	v := w.detector.Judge(s.Image(), w.nowMs)

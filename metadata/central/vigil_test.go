@@ -202,8 +202,8 @@ func TestDeposed(t *testing.T) {
 	})
 }
 
-// TestVigil: a broker is fenced when its lease has ended, but not in the first TTL of a controller, and unfenced when it
-// is heard of again.
+// TestVigil: a broker is fenced when its lease has ended, but not in the first TTL in which the store is heard, and unfenced
+// when it is heard of again.
 func TestVigil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t)
@@ -238,14 +238,12 @@ func TestVigil(t *testing.T) {
 		tick(108)
 		g.end(g.leases[3])
 		g.want(3)
-		// Another controller has a grace of its own. Brokers that are fenced stay so.
+		// Another controller that has heard the store all the time needs no grace of its own. Brokers that are fenced stay so.
 		g.end(g.lease)
 		g.campaign(g.two, true)
 		tick(109)
-		g.end(g.leases[1])
-		tick(112)
 		g.want(3)
-		tick(115)
+		g.end(g.leases[1])
 		g.want(1, 3)
 	})
 }
@@ -279,7 +277,7 @@ func TestSessionRefused(t *testing.T) {
 		g := newGuarded(t)
 		g.campaign(g.one, true)
 		three := member(g.one, 3)
-		g.two.SessionRefused(three, ms(1))
+		g.two.SessionRefused(three, ms(1)) // which isn't the controller
 		g.want()
 		g.one.SessionRefused(three, ms(1))
 		g.want(3)
@@ -289,7 +287,13 @@ func TestSessionRefused(t *testing.T) {
 		g.want()
 		g.one.SessionRefused(metadata.Member{Broker: 3, Incarnation: 1}, ms(3))
 		g.want()
+		// What was seen before counts when its turn comes.
+		g.end(g.lease)
+		g.campaign(g.two, true)
+		g.two.Tick(ms(4))
+		g.want(3)
 		g.two.SessionUp(three)
+		g.want()
 	})
 }
 

@@ -19,9 +19,10 @@ import (
 // who are in it, and comes back as any follower does. What an early fence
 // costs in vain is one election.
 //
-// Silence is trusted less. After the controller has come into office, and after the
-// store didn't answer for a while, leases may have ended only because nobody could
-// renew them. So for one TTL from then on nobody is fenced for silence.
+// Silence is trusted less. When the store wasn't heard for a while, leases may have
+// ended only because nobody could renew them. So for one TTL from then on nobody is fenced
+// for silence. That is also so when a process has just started; one that heard the store all the time, and
+// then comes into office, needn't wait.
 type Detector struct {
 	ttlMs   int64 // 0: there are no leases
 	graceMs int64 // until then nobody is fenced for silence
@@ -29,7 +30,7 @@ type Detector struct {
 	refused map[metadata.Member]struct{}
 }
 
-// NewDetector makes one for a controller that comes into office at nowMs. Leases
+// NewDetector makes one that knows nothing of what was before nowMs. Leases
 // live ttlMs; 0: brokers have none, and only Refused counts.
 func NewDetector(ttlMs, nowMs int64) *Detector {
 	return &Detector{ttlMs: ttlMs, graceMs: nowMs + ttlMs, heardMs: nowMs, refused: make(map[metadata.Member]struct{})}
@@ -54,6 +55,15 @@ func (d *Detector) Refused(m metadata.Member) { d.refused[m] = struct{}{} }
 // Connected says that there is a session to m.
 func (d *Detector) Connected(m metadata.Member) { delete(d.refused, m) }
 
+// Forget drops what is known of brokers whose life is over.
+func (d *Detector) Forget(img *metadata.Image) {
+	for m := range d.refused {
+		if img.Void(m) {
+			delete(d.refused, m)
+		}
+	}
+}
+
 // Verdict is what a Detector has to say.
 type Verdict struct {
 	Fence   []metadata.Member // all at once
@@ -63,11 +73,7 @@ type Verdict struct {
 // Judge looks at the cluster. It says the same again until the image shows that it
 // has been done.
 func (d *Detector) Judge(img *metadata.Image, nowMs int64) (v Verdict) {
-	for m := range d.refused {
-		if img.Void(m) {
-			delete(d.refused, m)
-		}
-	}
+	d.Forget(img)
 	silence := d.ttlMs > 0 && nowMs >= d.graceMs && !d.away(nowMs)
 	for _, b := range img.Brokers() {
 		m := b.Member()

@@ -111,17 +111,19 @@ func (d *draft) prefer() bool {
 }
 
 // BalanceLeaders plans that up to most partitions whose preferred leader is
-// back in the ISR are led by it again, the brokers taking turns. It tells how
+// back in the ISR are led by it again, the brokers taking turns. One that has still
+// replicas to catch up with gets none: it has enough to do. It tells how
 // many are left; most ≤ 0: no limit. To be called again until nothing is left, so that
 // clients aren't all sent elsewhere at once.
 func (p Policy) BalanceLeaders(img *metadata.Image, most int) (deltas []metadata.Delta, left int) {
 	j := p.judge(img)
 	byBroker := make(map[int32][]metadata.Delta)
+	behind := j.behind()
 	for _, t := range img.Topics() {
 		for i := range t.Partitions {
 			old := &t.Partitions[i]
 			first := old.Replicas[0]
-			if old.Leader == first || old.Leader == metadata.NoBroker {
+			if old.Leader == first || old.Leader == metadata.NoBroker || behind[first] {
 				continue
 			}
 			d := j.draft(old, false)
@@ -144,6 +146,26 @@ func (p Policy) BalanceLeaders(img *metadata.Image, most int) (deltas []metadata
 		}
 	}
 	return deltas, left - len(deltas)
+}
+
+// behind are the live brokers that aren't in the ISR of all their replicas, those not
+// counted that a reassignment brings.
+func (j *judge) behind() map[int32]bool {
+	behind := make(map[int32]bool)
+	for _, t := range j.img.Topics() {
+		for i := range t.Partitions {
+			p := &t.Partitions[i]
+			if len(p.ISR) == len(p.Replicas) {
+				continue
+			}
+			for _, id := range p.Replicas {
+				if p.InISR(id) == 0 && !slices.Contains(p.Adding, id) {
+					behind[id] = true
+				}
+			}
+		}
+	}
+	return behind
 }
 
 // leaveLead elects another active member of the ISR than id; false: there is none.
