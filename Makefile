@@ -40,8 +40,8 @@ sim: ## a simulated cluster: SEED=17 STEPS=500 does that run again, FOR=2m goes 
 	$(GO) test -count=1 -timeout 0 -run TestSim -v ./broker/sim $(if $(SEED),-sim.seed $(SEED) -sim.runs 1) \
 		$(if $(STEPS),-sim.steps $(STEPS)) $(if $(FOR),-sim.for $(FOR))
 
-mutants: ## the test of the tests: every rule of replication switched off must be found by the exploration
-	$(GO) test -count=1 -tags mutants -run TestMutants -v ./broker/replica
+mutants: ## the test of the tests: every rule of replication switched off, and other bugs, must be found
+	$(GO) test -count=1 -tags mutants -run TestMutants -v ./broker/replica ./broker/sim
 
 bench: build ## every workload against the floor and the peers; writes docs/performance.md
 	$(BIN) bench suite --targets all --calm --out bench-results --docs docs/performance.md
