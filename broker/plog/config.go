@@ -35,6 +35,12 @@ type Config struct {
 	TimestampBeforeMaxMs int64         // message.timestamp.before.max.ms
 	TimestampAfterMaxMs  int64         // message.timestamp.after.max.ms
 
+	Compact                bool    // cleanup.policy has compact
+	DeleteRetentionMs      int64   // delete.retention.ms
+	MinCompactionLagMs     int64   // min.compaction.lag.ms
+	MaxCompactionLagMs     int64   // max.compaction.lag.ms
+	MinCleanableDirtyRatio float64 // min.cleanable.dirty.ratio
+
 	Use slab.Use // on whose account the slabs are
 }
 
@@ -42,15 +48,18 @@ type Config struct {
 func DefaultConfig() Config {
 	const hourMs = 60 * 60 * 1000
 	return Config{
-		RetentionMs:          7 * 24 * hourMs,
-		RetentionBytes:       -1,
-		SegmentBytes:         1 << 30,
-		SegmentMs:            7 * 24 * hourMs,
-		RetentionCheckMs:     hourMs / 12,
-		MaxMessageBytes:      1<<20 + 12,
-		TimestampBeforeMaxMs: math.MaxInt64,
-		TimestampAfterMaxMs:  hourMs,
-		Use:                  slab.UseRecords,
+		RetentionMs:            7 * 24 * hourMs,
+		RetentionBytes:         -1,
+		SegmentBytes:           1 << 30,
+		SegmentMs:              7 * 24 * hourMs,
+		RetentionCheckMs:       hourMs / 12,
+		MaxMessageBytes:        1<<20 + 12,
+		TimestampBeforeMaxMs:   math.MaxInt64,
+		TimestampAfterMaxMs:    hourMs,
+		DeleteRetentionMs:      24 * hourMs,
+		MaxCompactionLagMs:     math.MaxInt64,
+		MinCleanableDirtyRatio: 0.5,
+		Use:                    slab.UseRecords,
 	}
 }
 
@@ -71,6 +80,14 @@ func (c *Config) segmentLimit() int {
 		limit = min(limit, c.RetentionBytes/4)
 	}
 	return int(max(limit, smallestSlab))
+}
+
+// rollMs is the age at which a segment is closed: on a compacted topic early enough that compaction can keep its promise.
+func (c *Config) rollMs() int64 {
+	if c.Compact {
+		return min(c.SegmentMs, c.MaxCompactionLagMs)
+	}
+	return c.SegmentMs
 }
 
 // slabBytes is the size of the slab to get for a batch of size bytes in a log

@@ -22,9 +22,17 @@
 // slab is begun after Truncate. Batches from Batches and records from Records are
 // valid until the log is touched next.
 //
+// A [Cleaner] compacts logs, as Apache Kafka's does, in small steps: segments are
+// copied without the records that newer ones of the same key have replaced, and
+// the copies take their places. Offsets stay; what is left of a batch keeps its
+// first and last offset and its sequence numbers, and is left out wholly if nothing
+// needs it. So there are gaps: in batches, between them, and between segments. A
+// look-up at an offset that is gone finds what is next.
+//
 // Invariants:
 //   - StartOffset ≤ EndOffset; the log holds every batch with an offset in
-//     between, and nothing with an offset at or above EndOffset.
+//     between, but for what was compacted, and nothing with an offset at or above
+//     EndOffset.
 //   - Leader epochs rise with the offsets, and begin at StartOffset or above.
 //   - A refused Append has changed nothing, least of all the batch handed in.
 //   - Stored batches carry their offsets, the leader's epoch, and a

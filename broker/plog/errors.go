@@ -28,14 +28,26 @@ var (
 	ErrStorage = errors.New("log storage")
 )
 
+// NoKeyError: records without a key were to be appended to the log of a compacted topic. Indexes say which of the batch,
+// the first ones if they are many.
+type NoKeyError struct{ Indexes []int32 }
+
+// noKeysTold bounds the answer that a small batch can cause.
+const noKeysTold = 100
+
+func (e *NoKeyError) Error() string { return "Compacted topic cannot accept message without key." }
+
 // What AppendReplicated refuses; fixed values, since a follower asks again and
 // again.
 var (
 	errCRC       = fmt.Errorf("%w: checksum does not match", record.ErrCorrupt)
 	errCutOff    = fmt.Errorf("%w: bytes end before the batch does", record.ErrCorrupt)
-	errNotNext   = fmt.Errorf("%w: not the batch that follows the end of the log", record.ErrCorrupt)
+	errNotNext   = fmt.Errorf("%w: it begins below the end of the log", record.ErrCorrupt)
 	errEpochFell = fmt.Errorf("%w: leader epoch below that of the batch before", record.ErrCorrupt)
 )
+
+// errTableFull ends the filling of a keyTable.
+var errTableFull = errors.New("no room for more keys")
 
 // errFull is made once, since a full pool refuses many.
 var errFull = fmt.Errorf("%w: %w", ErrStorage, slab.ErrFull)

@@ -18,6 +18,10 @@ type Log struct {
 	memory   int64 // of all slabs
 	lastMs   int64 // max_timestamp of the last batch, −1: there was none
 	epochs   epochs
+
+	cleanTo   int64     // the offset that compaction has come to
+	horizonMs int64     // after which it will find tombstones to remove; 0: it has left none
+	cleaning  *cleaning // its pass that is under way; nil: none is
 }
 
 // New makes a log that starts (and ends) at startOffset. It takes no memory from
@@ -59,7 +63,12 @@ func (l *Log) EndOffset() int64 { return l.end }
 func (l *Log) SizeBytes() int64 { return l.bytes }
 
 // MemoryBytes is the size of the slabs held.
-func (l *Log) MemoryBytes() int64 { return l.memory }
+func (l *Log) MemoryBytes() int64 {
+	if l.cleaning != nil {
+		return l.memory + l.cleaning.memory
+	}
+	return l.memory
+}
 
 // SegmentCount is the number of segments held.
 func (l *Log) SegmentCount() int { return len(l.segments.live()) }
@@ -82,7 +91,8 @@ type Appended struct {
 // its timestamp, timestamp type and CRC.
 //
 // Errors: ErrMessageTooLarge, ErrRecordListTooLarge, ErrInvalidTimestamp,
-// ErrStorage. The log is then as before.
+// ErrStorage; on a compacted topic NoKeyError and those of record.Batch.Each. The
+// log is then as before.
 func (l *Log) Append(b record.Batch, leaderEpoch int32, nowMs int64) (Appended, error) {
 	if len(b) > int(l.config.MaxMessageBytes) {
 		return Appended{}, ErrMessageTooLarge
@@ -93,6 +103,11 @@ func (l *Log) Append(b record.Batch, leaderEpoch int32, nowMs int64) (Appended, 
 	maxMs, err := l.config.stamp(b, nowMs)
 	if err != nil {
 		return Appended{}, err
+	}
+	if l.config.Compact {
+		if err := checkKeys(b); err != nil {
+			return Appended{}, err
+		}
 	}
 	s, err := l.active(len(b), nowMs)
 	if err != nil {
@@ -119,6 +134,15 @@ func (l *Log) add(s *segment, stored record.Batch, nowMs int64) {
 	l.end = s.end
 	l.bytes += int64(len(stored))
 	l.lastMs = stored.MaxTimestamp()
+}
+
+// checkKeys: compaction wouldn't know what to do with a record without a key.
+func checkKeys(b record.Batch) error {
+	indexes, err := b.WithoutKey(nil, nil, noKeysTold)
+	if err != nil || len(indexes) == 0 {
+		return err
+	}
+	return &NoKeyError{indexes}
 }
 
 // stamp checks a batch's timestamps and returns the max_timestamp that it is to
@@ -176,7 +200,7 @@ func tooEarly(ms, nowMs, bound int64) bool {
 // be.
 func (l *Log) active(size int, nowMs int64) (*segment, error) {
 	last := l.segments.last()
-	if last != nil && last.room(size, l.config.segmentLimit()) && nowMs-last.firstMs <= l.config.SegmentMs {
+	if last != nil && last.room(size, l.config.segmentLimit()) && nowMs-last.firstMs <= l.config.rollMs() {
 		return last, nil
 	}
 	want := l.config.slabBytes(size, l.memory)
@@ -200,6 +224,7 @@ func (l *Log) active(size int, nowMs int64) (*segment, error) {
 // Close releases all slabs; views that were read stay valid. The log must not be
 // used afterwards, but for another Close.
 func (l *Log) Close() {
+	l.abandonClean()
 	l.drop(len(l.segments.live()))
 	l.pool = nil
 }

@@ -12,9 +12,10 @@ import (
 // behind the other, as they are: with its offsets, epochs and timestamps. They are
 // copied; nowMs is the broker's time. What a leader checks of a client's batch, or
 // a topic's configuration bounds, is not checked again, but what the log relies
-// on: structure, CRC, that each batch begins where the log ends, and that epochs
-// don't fall. In an empty log the first batch may begin below, if it reaches
-// across the start.
+// on: structure, CRC, that no batch begins below the end of the log, and that epochs
+// don't fall. It may begin above: compaction has removed what was between, at the
+// leader. In an empty log the first batch may begin below, if it reaches across the
+// start.
 //
 // Errors: ErrStorage, record.ErrCorrupt. What came before the batch that failed
 // has been appended; EndOffset and Batches tell.
@@ -50,7 +51,7 @@ func (l *Log) appendReplicated(b record.Batch, nowMs int64) error {
 	switch {
 	case b.ComputeCRC() != b.CRC():
 		return errCRC
-	case base != l.end && !across, last < l.end, b.LastOffsetDelta() < 0, last == math.MaxInt64:
+	case base < l.end && !across, last < l.end, b.LastOffsetDelta() < 0, last == math.MaxInt64:
 		return errNotNext
 	case epoch < max(l.LastEpoch(), 0):
 		return errEpochFell
@@ -59,6 +60,8 @@ func (l *Log) appendReplicated(b record.Batch, nowMs int64) error {
 	if err != nil {
 		return err
 	}
+	// Of a gap nobody knows which epoch it was in. If it counts as the later one, who has records of the earlier one there
+	// drops them: they may never have been committed, and if they were they have been compacted away.
 	l.epochs.assign(epoch, l.end)
 	l.add(s, s.copy(b), nowMs)
 	return nil
@@ -75,6 +78,7 @@ func (l *Log) Truncate(to int64) {
 		panic(fmt.Sprintf("plog: truncated to %d, below the start %d", to, l.start))
 	}
 	l.epochs.truncateEnd(to)
+	l.cleanTruncated(to)
 	if to >= l.end {
 		return
 	}

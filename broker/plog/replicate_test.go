@@ -68,7 +68,6 @@ func TestReplicatedRefuses(t *testing.T) {
 		"cut off":             sent(2, 3, one)[:len(one)-1],
 		"cut off early":       sent(2, 3, one)[:5],
 		"length":              make([]byte, 100),
-		"gap":                 sent(3, 3, one),
 		"overlap":             sent(1, 3, one),
 		"same again":          sent(0, 3, one),
 		"last before first":   backwards,
@@ -87,6 +86,32 @@ func TestReplicatedRefuses(t *testing.T) {
 		if err := l.AppendReplicated(sent(2, 3, one), testMs); err != nil {
 			t.Errorf("%s: then a good one: %v", name, err)
 		}
+	}
+}
+
+// What the leader has compacted away leaves a gap. It counts as of the epoch behind it.
+func TestReplicatedGap(t *testing.T) {
+	one := batch(record.None, testMs, testMs)
+	l := newLog(t, DefaultConfig())
+	if err := l.AppendReplicated(slices.Concat(sent(0, 3, one), sent(10, 4, one), sent(20, 4, one)), testMs); err != nil {
+		t.Fatal(err)
+	}
+	if l.EndOffset() != 22 || !slices.Equal(l.Epochs(), []EpochStart{{3, 0}, {4, 2}}) {
+		t.Errorf("end %d, epochs %v", l.EndOffset(), l.Epochs())
+	}
+	for from, want := range map[int64][]int64{0: {0, 10, 20}, 1: {0, 10, 20}, 2: {10, 20}, 9: {10, 20}, 11: {10, 20}, 12: {20}, 21: {20}, 22: {}} {
+		if got, err := read(l, from, math.MaxInt, forAll, true); err != nil || !slices.Equal(offsets(t, got), want) {
+			t.Errorf("from %d: %v (%v), want %v", from, offsets(t, got), err, want)
+		}
+	}
+	for upTo, want := range map[int64][]int64{1: {}, 2: {0}, 5: {0}, 10: {0}, 11: {0}, 12: {0, 10}, 21: {0, 10}} {
+		if got, err := read(l, 0, math.MaxInt, upTo, true); err != nil || !slices.Equal(offsets(t, got), want) {
+			t.Errorf("up to %d: %v (%v), want %v", upTo, offsets(t, got), err, want)
+		}
+	}
+	l.Truncate(15)
+	if got, err := read(l, 2, math.MaxInt, forAll, true); err != nil || !slices.Equal(offsets(t, got), []int64{10}) || l.EndOffset() != 15 {
+		t.Errorf("cut in a gap: %v, end %d (%v)", offsets(t, got), l.EndOffset(), err)
 	}
 }
 
@@ -114,7 +139,7 @@ func TestReplicatedAcrossTheStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		base int64
 		ok   bool
-	}{"to the start": {7, false}, "across it": {8, true}, "from it on": {10, true}, "behind it": {11, false}} {
+	}{"to the start": {7, false}, "across it": {8, true}, "from it on": {10, true}, "behind it": {11, true}} {
 		l := NewAt(newPool(t, 1<<20), DefaultConfig(), 10, []EpochStart{{2, 4}, {3, 9}, {5, 11}})
 		if got := l.Epochs(); !slices.Equal(got, []EpochStart{{3, 10}}) || l.EpochAt(10) != 3 {
 			t.Errorf("%s: epochs %v", name, got)

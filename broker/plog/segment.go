@@ -9,7 +9,8 @@ import (
 	"millrace/slab"
 )
 
-// segment is one slab of batches with consecutive offsets. Positions are bytes
+// segment is one slab of batches whose offsets rise; where compaction has removed
+// some, and where a follower's leader had, there are gaps. Positions are bytes
 // from the front of mem.
 type segment struct {
 	slab *slab.Slab
@@ -98,7 +99,7 @@ func (s *segment) add(b record.Batch, nowMs int64) {
 		s.entries++
 		s.indexedAt = at
 	}
-	if ms := b.MaxTimestamp(); at == 0 || ms > s.maxMs {
+	if ms := maxMsOf(b); at == 0 || ms > s.maxMs {
 		s.maxMs, s.maxAt = ms, at
 	}
 	s.lastAt, s.used = at, at+len(b)
@@ -159,13 +160,21 @@ func (s *segment) truncate(at int) {
 	s.maxMs = math.MinInt64
 	for i := 0; i < at; {
 		b := s.batch(i)
-		if ms := b.MaxTimestamp(); ms > s.maxMs {
+		if ms := maxMsOf(b); ms > s.maxMs {
 			s.maxMs, s.maxAt = ms, i
 		}
 		s.lastAt = i
 		i += len(b)
 	}
 	s.end = s.batch(s.lastAt).LastOffset() + 1
+}
+
+// maxMsOf is the largest timestamp of a batch's records. That of a batch without any, as compaction makes them, is history.
+func maxMsOf(b record.Batch) int64 {
+	if b.Count() == 0 {
+		return record.NoTimestamp
+	}
+	return b.MaxTimestamp()
 }
 
 // largestMs is the time that retention goes by: batches without any timestamp

@@ -116,7 +116,7 @@ func (l *Log) OffsetOfMaxTimestamp(upTo int64) (offset, recordMs int64, leaderEp
 // maxWithin is the largest timestamp of the batch's records in [StartOffset,
 // upTo), −1 if none is.
 func (l *Log) maxWithin(b record.Batch, upTo int64) int64 {
-	if b.BaseOffset() >= upTo {
+	if b.BaseOffset() >= upTo || b.Count() == 0 {
 		return record.NoTimestamp
 	}
 	if b.BaseOffset() >= l.start && b.LastOffset() < upTo {

@@ -131,6 +131,15 @@ func (b Batch) IsTransactional() bool { return b[atAttributes+1]&attrTransaction
 // IsControl: the batch holds a transaction marker or the like, not data.
 func (b Batch) IsControl() bool { return b[atAttributes+1]&attrControl != 0 }
 
+// DeleteHorizon is the time, in ms since 1970, from which on compaction removes the batch's tombstones (KIP-534). It is
+// kept where the base timestamp is, so that the records' timestamps are relative to it; has: there is one.
+func (b Batch) DeleteHorizon() (ms int64, has bool) {
+	if b[atAttributes+1]&attrDeleteHorizon == 0 {
+		return 0, false
+	}
+	return b.BaseTimestamp(), true
+}
+
 // LastOffsetDelta is the offset of the last record relative to the first.
 func (b Batch) LastOffsetDelta() int32 {
 	return int32(binary.BigEndian.Uint32(b[atLastOffsetDelta:]))

@@ -16,7 +16,7 @@
 // nil borrows one for the call. What they hand out is valid during the call only.
 //
 // [Builder] makes batches: for the console's PRODUCE, the internal topics and
-// the tests.
+// the tests. [Filter] makes them smaller, for compaction.
 //
 // Invariants:
 //   - No input panics. What a length or count only claims is never allocated: a

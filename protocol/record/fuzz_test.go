@@ -127,3 +127,44 @@ func FuzzEach(f *testing.F) {
 		}
 	})
 }
+
+// FuzzFilter takes records out of any bytes: what is left can be read and is what was there.
+func FuzzFilter(f *testing.F) {
+	for _, p := range packers {
+		f.Add(uint8(p.codec), int32(3), uint64(0b101), p.pack(build(f, Options{}, testMs, testMs+1, testMs+2).Records()))
+	}
+	f.Add(uint8(None), int32(3), uint64(6), bytes.Repeat([]byte{12, 0, 0, 0, 1, 1, 0}, 3))
+	f.Fuzz(func(t *testing.T, codec uint8, count int32, which uint64, section []byte) {
+		b := wrap(Codec(codec&attrCodec), count, section)
+		filter := &Filter{scratch: Scratch{MaxBytes: 1 << 20}}
+		n, deltas := 0, []int32{}
+		kept, err := filter.Retain(b, testMs, func(r Record) bool {
+			n++
+			if which>>(n%64)&1 != 0 {
+				deltas = append(deltas, r.OffsetDelta)
+				return true
+			}
+			return false
+		})
+		if err != nil {
+			return
+		}
+		if kept == nil {
+			kept = filter.Empty(b)
+		}
+		kept = bytes.Clone(kept)
+		if kept.CRC() != kept.ComputeCRC() && len(deltas) < n {
+			t.Fatal("wrong CRC")
+		}
+		err = kept.Each(&Scratch{MaxBytes: 1 << 20}, func(r Record) error {
+			if len(deltas) == 0 || r.OffsetDelta != deltas[0] {
+				t.Fatalf("record %d, want %d", r.OffsetDelta, deltas)
+			}
+			deltas = deltas[1:]
+			return nil
+		})
+		if err != nil || len(deltas) > 0 {
+			t.Fatalf("%v, %d records missing", err, len(deltas))
+		}
+	})
+}

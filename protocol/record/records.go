@@ -220,6 +220,36 @@ func (b Batch) Times(s *Scratch, f func(offset, timestampMs int64) (more bool)) 
 	return nil
 }
 
+// WithoutKey appends the indexes of the first records that have no key, count of them at most. Errors and s are as of Times.
+func (b Batch) WithoutKey(s *Scratch, to []int32, count int) (_ []int32, err error) {
+	p := b.Records()
+	if b.Codec() != None {
+		if s == nil {
+			s = borrow()
+			defer s.giveBack()
+		}
+		if p, err = s.records(b); err != nil {
+			return to, err
+		}
+	}
+	i := 0
+	for n := range b.Count() {
+		_, _, next := skim(p, i)
+		if next < 0 {
+			return to, errRecord
+		}
+		at, _, _ := bounds(p, i)
+		_, at = raw64(p, at+1) // skim has seen that all of it is there
+		_, at = raw32(p, at)
+		if raw, _ := raw32(p, at); raw&1 != 0 && count > 0 {
+			to = append(to, n)
+			count--
+		}
+		i = next
+	}
+	return to, nil
+}
+
 // FirstAtOrAfter finds the first record with a timestamp ≥ timestampMs and an
 // offset in [from, upTo): the answer to ListOffsets by time is a record, not a
 // batch (KIP-79). Records need not be ordered by time.
