@@ -105,7 +105,7 @@ func (p *Partition) append(part *AppendPart, op *Produce) {
 		return
 	}
 	part.LogStartOffset = p.log.StartOffset()
-	end := p.log.EndOffset()
+	var end int64
 	if duplicate {
 		part.BaseOffset = first
 		end = first + int64(part.Batch.LastOffsetDelta()) + 1
