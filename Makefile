@@ -9,7 +9,7 @@ COUNT    ?= 1
 WORKLOAD ?= produce
 MINUTES  ?= 2
 
-.PHONY: build run demo test race lint fuzz sim mutants bench bench-micro bench-smoke bench-guard profile check docs e2e chaos cross clean
+.PHONY: build run demo test race lint fuzz sim mutants bench bench-micro bench-smoke bench-guard bench-replication profile check docs e2e chaos cross clean
 
 build: ## the one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/millrace
@@ -54,6 +54,9 @@ bench-smoke: build ## each workload for a second against Millrace and kfake
 
 bench-guard: build ## the CPU ratios to the floor against the committed ones
 	$(BIN) bench guard --quiet
+
+bench-replication: build ## what replicas cost, and how long deaths are felt: each figure with its target; FLAGS=--short takes a minute and a half
+	$(BIN) bench replication --out bench-results/replication $(FLAGS)
 
 profile: build ## CPU, heap, block and trace profiles of WORKLOAD in the folder profiles/
 	$(BIN) bench profile $(WORKLOAD) --dir profiles

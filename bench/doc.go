@@ -12,7 +12,8 @@
 //	report   tables, JSON, CSV, percentiles, plots, docs/performance.md
 //
 // This package puts them together: Workloads is the table of what can be run, Presets the ecosystem's conventions,
-// Suite the cases of docs/performance.md, Guard the few that CI holds against committed ratios, Runner the rounds.
+// Suite the cases of docs/performance.md, Guard the few that CI holds against committed ratios, Runner the rounds. Replication
+// measures several brokers: what copies cost, and how long it is felt when their leader dies.
 //
 // # How a ratio is taken
 //

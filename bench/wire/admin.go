@@ -23,16 +23,17 @@ type Topic struct {
 type TopicSpec struct {
 	Name       string
 	Partitions int
+	Replicas   int // 0: 1
 	Configs    map[string]string
 }
 
-// CreateTopics makes topics with one replica and says how long the request took. Their leaders may come later.
+// CreateTopics makes topics and says how long the request took. Their leaders may come later.
 func (c *Conn) CreateTopics(specs ...TopicSpec) (time.Duration, error) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(c.timeout.Milliseconds())
 	for _, s := range specs {
 		t := kmsg.NewCreateTopicsRequestTopic()
-		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, int32(s.Partitions), 1
+		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, int32(s.Partitions), int16(max(s.Replicas, 1))
 		for k, v := range s.Configs {
 			config := kmsg.NewCreateTopicsRequestTopicConfig()
 			config.Name, config.Value = k, kmsg.StringPtr(v)

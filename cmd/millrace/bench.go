@@ -53,7 +53,7 @@ or fetched from package registries and started here, on loopback addresses. 'mil
 	for _, w := range bench.Workloads() {
 		c.AddCommand(newWorkloadCommand(&f, w))
 	}
-	c.AddCommand(newBenchPresetCommand(&f), newBenchSuiteCommand(&f), newBenchGuardCommand(&f), newBenchProfileCommand(&f),
+	c.AddCommand(newBenchPresetCommand(&f), newBenchSuiteCommand(&f), newBenchGuardCommand(&f), newBenchReplicationCommand(&f), newBenchProfileCommand(&f),
 		newBenchDocsCommand(), newBenchListCommand(), newBenchFloorCommand())
 	return c
 }
@@ -362,6 +362,40 @@ func newBenchGuardCommand(f *benchFlags) *cobra.Command {
 	}
 	c.Flags().StringVar(&reference, "reference", "bench/guard.json", "`file` with the committed ratios")
 	c.Flags().BoolVar(&update, "update", false, "write the ratios instead of holding against them")
+	return c
+}
+
+func newBenchReplicationCommand(f *benchFlags) *cobra.Command {
+	var only []string
+	var short bool
+	var loose float64
+	c := &cobra.Command{
+		Use:   "replication",
+		Short: "Measure what replicas cost, and how long the deaths of leaders are felt",
+		Long: `Measure what replicas cost, and how long the deaths of leaders are felt: three processes on the loopback, and three
+brokers in one process. Each figure is told with its target.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := f.config(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			r := &bench.Replication{Config: cfg, Short: short, Only: only, Log: c.ErrOrStderr(), Out: c.OutOrStdout()}
+			rep, err := r.Run(ctx, benchCommandLine())
+			if err == nil && f.out != "" {
+				err = report.WriteAll(f.out, rep)
+			}
+			if err != nil {
+				return err
+			}
+			return bench.TellGoals(c.OutOrStdout(), rep, bench.ReplicationGoals(), loose)
+		},
+	}
+	c.Flags().StringSliceVar(&only, "only", nil, "only the cases whose names begin with one of these")
+	c.Flags().BoolVar(&short, "short", false, "few rounds: about a minute and a half")
+	c.Flags().Float64Var(&loose, "loose", 1, "fail only if a figure is beyond so many times its target")
 	return c
 }
 

@@ -109,7 +109,8 @@ func (n *network) command(host string, args ...string) *exec.Cmd {
 
 func (n *network) close() {
 	for h := range n.hosts {
-		_ = run("ip netns del " + n.space(h)) // takes the pair of devices with it
+		_ = run("ip link del " + n.prefix + h) // a namespace outlives its name while a socket in it still tries to say goodbye
+		_ = run("ip netns del " + n.space(h))
 	}
 	_ = run("ip link del " + n.prefix + "br")
 }
