@@ -164,7 +164,7 @@ func TestMarkerIsLost(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	s := open(t, Options{Endpoints: single(t).Endpoints(), TxnMax: 3})
+	s := open(t, Options{Endpoints: single(t).Endpoints(), TxnMax: 4})
 	if _, err := commitOn(t, s, metadata.Txn{Ops: []metadata.Op{put("a", ""), put("b", ""), put("c", "")}}); err == nil {
 		t.Error("three ops in a transaction, the most is two: no error")
 	}
@@ -278,4 +278,26 @@ func TestPages(t *testing.T) {
 	}
 	close(stop)
 	writer.Wait()
+}
+
+// TestLargestAgain: the largest transaction that is allowed can be sent a second time, too, when it carries another inside.
+func TestLargestAgain(t *testing.T) {
+	s := open(t, Options{Endpoints: single(t).Endpoints()})
+	c := &s.commits
+	c.seq++
+	if err := c.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var txn metadata.Txn
+	for i := range s.TxnMax() {
+		key := strconv.Itoa(i)
+		txn.Compares = append(txn.Compares, metadata.Compare{Key: key})
+		txn.Ops = append(txn.Ops, put(key, "v"))
+	}
+	if resp, err := c.attempt(t.Context(), patience, txn, false); err != nil || !resp.Succeeded {
+		t.Fatal(resp, err)
+	}
+	if _, v := c.step(t, txn, true); !v.carriedOut { // nobody had heard of the first
+		t.Errorf("the answer is %+v", v)
+	}
 }

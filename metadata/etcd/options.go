@@ -29,7 +29,7 @@ type Options struct {
 
 	Prefix      string        // of all keys, default "millrace/"; a '/' is added at its end
 	DialTimeout time.Duration // how long Open tries to reach etcd, default 5 s
-	TxnMax      int           // etcd's --max-txn-ops, default 128; one op is used by the store itself
+	TxnMax      int           // etcd's --max-txn-ops, default 128; two are used by the store itself
 	Log         *zap.Logger   // nil: none
 }
 
@@ -57,7 +57,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.TxnMax == 0 {
 		o.TxnMax = txnMaxDefault
 	}
-	if o.TxnMax < 2 {
+	if o.TxnMax <= ownOps {
 		return o, fmt.Errorf("etcd: %d operations in a transaction are too few", o.TxnMax)
 	}
 	if o.Log == nil {

@@ -155,8 +155,11 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// TxnMax implements metadata.Store. One op and one compare are the store's own.
-func (s *Store) TxnMax() int { return s.options.TxnMax - 1 }
+// TxnMax implements metadata.Store. One op and one compare are the store's own; another is for the transaction inside of the
+// one that is sent again (committer.fence): etcd counts both together.
+func (s *Store) TxnMax() int { return s.options.TxnMax - ownOps }
+
+const ownOps = 2
 
 // pageKeys bounds the answer to one request of a listing; the largest value is
 // that of a topic with thousands of partitions.
