@@ -251,7 +251,7 @@ func (w WatchState) text(p *printer) {
 		p.line("%s %s", clock(w.Events[i].TimeMs), w.Events[i].sentence())
 	}
 	if w.EventsLeftOut > 0 {
-		p.line("... and %s more", count(w.EventsLeftOut, "change"))
+		p.line("... and %d more changes", w.EventsLeftOut)
 	}
 }
 func (w WatchState) objects() []any {
