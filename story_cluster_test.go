@@ -3,11 +3,14 @@
 package millrace_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"millrace"
+	"millrace/broker"
 	"millrace/metadata"
 )
 
@@ -46,5 +49,39 @@ func TestInternalTopicsGrowAcross(t *testing.T) {
 		if p.LossGeneration != 0 {
 			t.Errorf("a loss was declared: %+v", p)
 		}
+	}
+}
+
+// TestCoordinatorDies: the process that coordinates a group, and leads a third of what it reads, dies without a word. The group goes on,
+// and has read all that was acknowledged.
+func TestCoordinatorDies(t *testing.T) {
+	c := shared(t)
+	c.createTopic("a", "orders", 3)
+	ctx, stop := context.WithCancel(soon(t))
+	g := &group{seen: map[string]int{}}
+	for range 2 {
+		g.consume(ctx, c.client(kgo.ConsumerGroup("readers"), kgo.ConsumeTopics("orders"),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(100*time.Millisecond)))
+	}
+	p := produce(ctx, c.client(kgo.RequiredAcks(kgo.AllISRAcks())), "orders")
+	eventually(t, "the group reads", func() bool { return g.count() > 500 })
+	offsets := c.servers["a"].Image().Topic(metadata.ConsumerOffsetsTopic)
+	coordinator := offsets.Partitions[broker.OffsetsPartition("readers", len(offsets.Partitions))].Leader
+	for name := range c.servers {
+		if c.broker(name) == coordinator {
+			c.crash(name)
+			break
+		}
+	}
+	acked, read := p.count(), g.count()
+	eventually(t, "the producer goes on", func() bool { return p.count() > acked+500 })
+	eventually(t, "the group goes on", func() bool { return g.count() > read+500 })
+	close(p.stop)
+	<-p.ended
+	eventually(t, "the group has read all that was acknowledged", func() bool { return len(g.missing(p.acked)) == 0 })
+	stop()
+	g.wg.Wait()
+	if len(p.errs) > 0 {
+		t.Errorf("%d records failed, the first: %v", len(p.errs), p.errs[0])
 	}
 }
