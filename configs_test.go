@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -70,5 +71,57 @@ func TestConfigsAreAltered(t *testing.T) {
 	_ = refused.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := refused.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a connection over max.connections: %v", err)
+	}
+}
+
+// TestAdminTools: what an administrator's client sees of directories and offsets.
+func TestAdminTools(t *testing.T) {
+	s := open(t, 2)
+	c := client(t, s, kgo.MetadataMinAge(50*time.Millisecond), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit())
+	admin := kadm.NewClient(c)
+	for _, name := range []string{"t", "u"} {
+		if _, err := admin.CreateTopic(soon(t), 1, 2, nil, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.ProduceSync(soon(t), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.PollFetches(soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := admin.DescribeAllLogDirs(soon(t), nil)
+	if err != nil || len(dirs) != 2 {
+		t.Fatal(dirs, err)
+	}
+	eventually(t, "the follower's copy is as large", func() bool {
+		dirs, err := admin.DescribeAllLogDirs(soon(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, _ := dirs[1].LookupPartition("t", 0)
+		two, _ := dirs[2].LookupPartition("t", 0)
+		return one.Size > 0 && one.Size == two.Size && one.Dir == two.Dir
+	})
+	var offsets kadm.Offsets
+	offsets.AddOffset("t", 0, 1, -1)
+	offsets.AddOffset("u", 0, 1, -1)
+	if err := admin.CommitAllOffsets(soon(t), "g", offsets); err == nil {
+		t.Error("somebody outside commits for a group that has members")
+	}
+	if err := c.CommitRecords(soon(t), &kgo.Record{Topic: "t", Offset: 0, LeaderEpoch: -1}); err != nil {
+		t.Fatal(err)
+	}
+	var set kadm.TopicsSet
+	set.Add("t", 0)
+	if r, err := admin.DeleteOffsets(soon(t), "g", set); err != nil || !errors.Is(r["t"][0], kerr.GroupSubscribedToTopic) {
+		t.Errorf("while it is read: %v, %v", r, err)
+	}
+	c.LeaveGroup()
+	if r, err := admin.DeleteOffsets(soon(t), "g", set); err != nil || r.Error() != nil {
+		t.Errorf("when nobody reads it: %v, %v", r, err)
+	}
+	if left, err := admin.FetchOffsets(soon(t), "g"); err != nil || len(left.Sorted()) != 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -178,7 +178,7 @@ var brokerTable = []Key{
 		Doc: "The most bytes of records in one fetch answer, whatever the client allows. A first batch that is larger is sent all the same."},
 	{Name: "max.incremental.fetch.session.cache.slots", Type: Int, Default: "1000", rule: atLeast(0), field: func(c *Config) any { return &c.FetchSessionSlots },
 		Doc: "How many incremental fetch sessions (KIP-227) each broker keeps."},
-	{Name: "max.request.partition.size.limit", Type: Int, Default: "2000", rule: atLeast(1), Effect: Planned, field: func(c *Config) any { return &c.MaxRequestPartitions },
+	{Name: "max.request.partition.size.limit", Type: Int, Default: "2000", rule: atLeast(1), field: func(c *Config) any { return &c.MaxRequestPartitions },
 		Doc: "The most partitions in one DescribeTopicPartitions answer."},
 
 	{section: "Producers and transactions", Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", rule: atLeast(1), Update: ClusterWide, field: func(c *Config) any { return &c.ProducerIDExpirationMs },

@@ -7,7 +7,7 @@ import (
 	"millrace/protocol/kafka"
 )
 
-// ApiVersions, key 18, versions 0–5 (KIP-35, KIP-511, KIP-1242).
+// ApiVersions, key 18, versions 0–5 (KIP-35, KIP-511, KIP-584, KIP-1242).
 //
 // The range of Produce begins at 0 though 0–2 are refused: older librdkafka takes a later beginning for a broker that
 // can't compress, and then silently sends plain batches (KAFKA-18659). Apache Kafka does the same.
@@ -19,6 +19,7 @@ func (c *call) apiVersions(req *kmsg.ApiVersionsRequest) {
 		return
 	}
 	resp.ApiKeys = kafka.Advertised()
+	tellFeatures(resp, c.image().Revision())
 	c.answer(resp)
 }
 

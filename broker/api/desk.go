@@ -181,6 +181,12 @@ var handlers = map[int16]handler{
 	kmsg.DescribeCluster.Int16():      on((*call).describeCluster),
 
 	kmsg.IncrementalAlterConfigs.Int16():    on((*call).incrementalAlterConfigs),
+	kmsg.OffsetDelete.Int16():               on((*call).offsetDelete),
+	kmsg.ListConfigResources.Int16():        on((*call).listConfigResources),
+	kmsg.DescribeLogDirs.Int16():            on((*call).describeLogDirs),
+	kmsg.AlterReplicaLogDirs.Int16():        on((*call).alterReplicaLogDirs),
+	kmsg.DescribeTopicPartitions.Int16():    on((*call).describeTopicPartitions),
+	kmsg.UpdateFeatures.Int16():             on((*call).updateFeatures),
 	kmsg.ElectLeaders.Int16():               on((*call).electLeaders),
 	kmsg.AlterPartitionAssignments.Int16():  on((*call).alterPartitionReassignments),
 	kmsg.ListPartitionReassignments.Int16(): on((*call).listPartitionReassignments),

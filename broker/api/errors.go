@@ -103,6 +103,7 @@ var wire = []struct {
 	{group.ErrGroupMaxSize, protocol.GroupMaxSizeReached},
 	{group.ErrFencedInstanceID, protocol.FencedInstanceID},
 	{group.ErrNonEmptyGroup, protocol.NonEmptyGroup},
+	{group.ErrSubscribedToTopic, protocol.GroupSubscribedToTopic},
 	{group.ErrGroupNotFound, protocol.GroupIDNotFound},
 	{group.ErrOffsetMetadataTooLarge, protocol.OffsetMetadataTooLarge},
 }

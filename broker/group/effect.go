@@ -18,7 +18,7 @@ type Effect struct {
 	Kind EffectKind
 
 	// EffectReply: answer Token. Err is nil or an error of this package. Result is *JoinResult, *SyncResult, *LeaveResult,
-	// *CommitResult, *OffsetsResult, *DescribeResult or *ListResult after the event's kind, nil after Heartbeat and Delete. A
+	// *CommitResult, *OffsetsResult, *DeleteOffsetsResult, *DescribeResult or *ListResult after the event's kind, nil after Heartbeat and Delete. A
 	// JoinResult is always there, also beside an error; the others only if Err is nil. Results belong to the driver; what they
 	// point to must not be changed.
 	Token  any
@@ -121,6 +121,11 @@ type OffsetsPartition struct {
 	Offset      int64
 	LeaderEpoch int32
 	Metadata    string
+}
+
+// DeleteOffsetsResult answers a DeleteOffsets: nil or ErrSubscribedToTopic for each topic as they were asked for.
+type DeleteOffsetsResult struct {
+	Topics []error
 }
 
 // DescribeResult answers a Describe. With ErrGroupNotFound it is nil; below version 6 that means the state Dead.

@@ -32,6 +32,8 @@ var (
 	ErrFencedInstanceID = errors.New("fenced instance id")
 	// ErrNonEmptyGroup (68): the group still has members.
 	ErrNonEmptyGroup = errors.New("group is not empty")
+	// ErrSubscribedToTopic (86): a member reads the topic, so its offsets stay.
+	ErrSubscribedToTopic = errors.New("group is subscribed to the topic")
 	// ErrGroupNotFound (69): no such group.
 	ErrGroupNotFound = errors.New("group id not found")
 	// ErrOffsetMetadataTooLarge (12): the text of a commit is longer than offset.metadata.max.bytes.

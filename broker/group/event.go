@@ -129,10 +129,17 @@ type FetchOffsets struct {
 	RequireStable bool
 }
 
-// FetchTopic is one topic of a FetchOffsets.
+// FetchTopic is one topic of a FetchOffsets or DeleteOffsets.
 type FetchTopic struct {
 	Name       string
 	Partitions []int32
+}
+
+// DeleteOffsets is an OffsetDelete request, version 0. That topics and partitions exist is the driver's to check.
+type DeleteOffsets struct {
+	Head
+	GroupID string
+	Topics  []FetchTopic
 }
 
 // Describe is one group of a DescribeGroups request, versions 0–6.

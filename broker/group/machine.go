@@ -89,6 +89,8 @@ func (m *Machine) request(e Event) {
 		m.commit(e)
 	case *FetchOffsets:
 		m.fetchOffsets(e)
+	case *DeleteOffsets:
+		m.deleteOffsets(e)
 	case *Describe:
 		m.describe(e)
 	case *List:
@@ -114,6 +116,8 @@ func groupOf(e Event) (string, bool) {
 	case *Commit:
 		return e.GroupID, true
 	case *FetchOffsets:
+		return e.GroupID, true
+	case *DeleteOffsets:
 		return e.GroupID, true
 	case *Describe:
 		return e.GroupID, true

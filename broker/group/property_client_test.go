@@ -74,9 +74,21 @@ func (w *world) commit(c *client) {
 	}
 }
 
+// deleteOffsets is asked for by somebody else, of any group.
+func (w *world) deleteOffsets(c *client) {
+	if c.waiting == nil {
+		r := &request{client: c}
+		r.event = &DeleteOffsets{w.head(r), "g", []FetchTopic{{"t0", []int32{int32(w.rand.IntN(3))}}, {"t1", []int32{0}}}}
+		w.ask(c, r)
+	}
+}
+
 // answered moves a client on.
 func (w *world) answered(r *request, f Effect) {
 	c := r.client
+	if _, ok := r.event.(*DeleteOffsets); ok {
+		return // whatever came of it
+	}
 	switch f.Err {
 	case nil:
 	case ErrMemberIDRequired:

@@ -101,6 +101,8 @@ func (w *world) storm(steps int) {
 			w.commit(c)
 		case 5: // the client loses patience and asks again
 			c.waiting = nil
+		case 6:
+			w.deleteOffsets(c)
 		}
 		for _, c := range w.clients {
 			w.act(c)

@@ -223,6 +223,14 @@ func (s *script) offsetEvent(kind string, w words, head Head) Event {
 				{int32(atoi(f[1])), int64(atoi(f[2])), int32(w.int("epoch", -1)), f[3]}}})
 		}
 		return e
+	case "delete-offsets": // offsets=topic:partition,…
+		e := &DeleteOffsets{Head: head, GroupID: group}
+		for o := range strings.SplitSeq(w["offsets"], ",") {
+			if topic, p, ok := strings.Cut(o, ":"); ok {
+				e.Topics = append(e.Topics, FetchTopic{topic, []int32{int32(atoi(p))}})
+			}
+		}
+		return e
 	case "fetch": // offsets=topic:partition,… or all
 		e := &FetchOffsets{Head: head, GroupID: group, All: !w.has("offsets"), RequireStable: w.has("stable")}
 		for o := range strings.SplitSeq(w["offsets"], ",") {
@@ -286,7 +294,7 @@ var errorNames = map[string]error{
 	"InvalidSessionTimeout": ErrInvalidSessionTimeout, "RebalanceInProgress": ErrRebalanceInProgress,
 	"MemberIDRequired": ErrMemberIDRequired, "GroupMaxSize": ErrGroupMaxSize, "FencedInstanceID": ErrFencedInstanceID,
 	"NonEmptyGroup": ErrNonEmptyGroup, "GroupNotFound": ErrGroupNotFound,
-	"OffsetMetadataTooLarge": ErrOffsetMetadataTooLarge, "UnknownServerError": ErrUnknownServerError,
+	"SubscribedToTopic": ErrSubscribedToTopic, "OffsetMetadataTooLarge": ErrOffsetMetadataTooLarge, "UnknownServerError": ErrUnknownServerError,
 }
 
 func errorNamed(name string) error {

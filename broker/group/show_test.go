@@ -68,6 +68,12 @@ func showResult(r any) string {
 				showMetadata(x.Metadata), x.Assignment)
 		}
 		return s
+	case *DeleteOffsetsResult:
+		var parts []string
+		for _, err := range r.Topics {
+			parts = append(parts, errorName(err))
+		}
+		return strings.Join(parts, ", ")
 	case *ListResult:
 		var parts []string
 		for _, g := range r.Groups {

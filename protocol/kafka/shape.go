@@ -22,6 +22,7 @@ const (
 	shapeBytes                   // four bytes of length, or compact
 	shapeArray                   // a count and elements
 	shapeStruct                  // fields, and tagged fields where flexible
+	shapeOption                  // a struct that may be null: a byte that is −1 then, and the struct
 )
 
 // shape is one value on the wire.
@@ -33,7 +34,7 @@ type shape struct {
 	// memory is what the value takes in kmsg's structure. The bytes of strings, elements and what a pointer points to,
 	// the pointee, come on top.
 	memory, pointee int
-	of              []shape // a struct's fields in wire order, or an array's one element
+	of              []shape // a struct's fields in wire order, an array's one element, or an option's struct
 }
 
 // shapes holds what has been learned, by key and version. To learn a shape takes some 20 µs, so it is left until the
@@ -115,8 +116,12 @@ func (p *prober) field(f reflect.Value) (s shape, there bool) {
 	case reflect.String:
 		return p.text(f, reflect.ValueOf(""), reflect.ValueOf("x"))
 	case reflect.Pointer:
-		if f.Type().Elem().Kind() != reflect.String {
-			break
+		switch f.Type().Elem().Kind() {
+		case reflect.Struct:
+			return p.option(f)
+		case reflect.String:
+		default:
+			panic(fmt.Sprintf("kafka: no shape for %s in %T", f.Type(), p.req))
 		}
 		return p.text(f, reflect.ValueOf(new(string)), reflect.ValueOf(kmsg.StringPtr("x")))
 	case reflect.Slice:
@@ -192,6 +197,22 @@ func (p *prober) array(f reflect.Value) (shape, bool) {
 	}
 	s.of = []shape{element}
 	return s, true
+}
+
+// option compares the field null and with a struct of defaults, which has nothing of variable length. A tagged field brings
+// more bytes than its own.
+func (p *prober) option(f reflect.Value) (shape, bool) {
+	null := p.with(f, reflect.Zero(f.Type()))
+	value := reflect.New(f.Type().Elem())
+	setDefaults(value.Interface())
+	set := p.with(f, value)
+	if len(set) == len(null) {
+		return shape{}, false
+	}
+	inner := p.structure(value.Elem())
+	s := shape{kind: shapeOption, nullable: true, flexible: p.flexible, wireMin: 1, memory: int(f.Type().Size()),
+		pointee: inner.memory, of: []shape{inner}}
+	return s, len(set) == len(null)+inner.wireMin
 }
 
 // elements makes a slice of n elements with their default values.

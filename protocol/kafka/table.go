@@ -46,16 +46,22 @@ var table = []API{
 	api(kmsg.OffsetForLeaderEpoch, "OffsetForLeaderEpoch", 2, 4, 4),
 	api(kmsg.DescribeConfigs, "DescribeConfigs", 1, 4, 4),
 	api(kmsg.AlterConfigs, "AlterConfigs", 0, 2, 2),
+	api(kmsg.AlterReplicaLogDirs, "AlterReplicaLogDirs", 1, 2, 2),
+	api(kmsg.DescribeLogDirs, "DescribeLogDirs", 1, 5, 2),
 	api(kmsg.CreatePartitions, "CreatePartitions", 0, 3, 2),
 	api(kmsg.DeleteGroups, "DeleteGroups", 0, 3, 2),
 	api(kmsg.ElectLeaders, "ElectLeaders", 0, 2, 2),
 	api(kmsg.IncrementalAlterConfigs, "IncrementalAlterConfigs", 0, 1, 1),
 	api(kmsg.AlterPartitionAssignments, "AlterPartitionReassignments", 0, 1, 0),
 	api(kmsg.ListPartitionReassignments, "ListPartitionReassignments", 0, 0, 0),
+	api(kmsg.OffsetDelete, "OffsetDelete", 0, 0, 1),
 	api(kmsg.DescribeQuorum, "DescribeQuorum", 0, 2, 0),
+	api(kmsg.UpdateFeatures, "UpdateFeatures", 0, 2, 0),
 	api(kmsg.FetchSnapshot, "FetchSnapshot", 1, 1, 0).internal(),
 	api(kmsg.DescribeCluster, "DescribeCluster", 0, 2, 0),
 	api(kmsg.UnregisterBroker, "UnregisterBroker", 0, 0, 0),
+	api(kmsg.ListConfigResources, "ListConfigResources", 0, 1, 0),
+	api(kmsg.DescribeTopicPartitions, "DescribeTopicPartitions", 0, 0, 0),
 }
 
 // The keys that the code here names. kmsg has a constant for each.

@@ -33,16 +33,22 @@ const wantTable = `| key | API | versions | advertised | flexible from |
 | 23 | OffsetForLeaderEpoch | 2–4 | 2–4 | 4 |
 | 32 | DescribeConfigs | 1–4 | 1–4 | 4 |
 | 33 | AlterConfigs | 0–2 | 0–2 | 2 |
+| 34 | AlterReplicaLogDirs | 1–2 | 1–2 | 2 |
+| 35 | DescribeLogDirs | 1–5 | 1–5 | 2 |
 | 37 | CreatePartitions | 0–3 | 0–3 | 2 |
 | 42 | DeleteGroups | 0–3 | 0–3 | 2 |
 | 43 | ElectLeaders | 0–2 | 0–2 | 2 |
 | 44 | IncrementalAlterConfigs | 0–1 | 0–1 | 1 |
 | 45 | AlterPartitionReassignments | 0–1 | 0–1 | 0 |
 | 46 | ListPartitionReassignments | 0–0 | 0–0 | 0 |
+| 47 | OffsetDelete | 0–0 | 0–0 | 1 |
 | 55 | DescribeQuorum | 0–2 | 0–2 | 0 |
+| 57 | UpdateFeatures | 0–2 | 0–2 | 0 |
 | 59 | FetchSnapshot | 1–1 | – | 0 |
 | 60 | DescribeCluster | 0–2 | 0–2 | 0 |
 | 64 | UnregisterBroker | 0–0 | 0–0 | 0 |
+| 74 | ListConfigResources | 0–1 | 0–1 | 0 |
+| 75 | DescribeTopicPartitions | 0–0 | 0–0 | 0 |
 `
 
 func TestMarkdown(t *testing.T) {

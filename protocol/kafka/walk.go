@@ -28,6 +28,10 @@ func walk(r *reader, s *shape) {
 		}
 	case shapeArray:
 		walkArray(r, s)
+	case shapeOption:
+		if r.int8() != -1 && r.err == nil && r.take(heapBytes(s.pointee)) {
+			walk(r, &s.of[0])
+		}
 	case shapeStruct:
 		for i := range s.of {
 			walk(r, &s.of[i])
