@@ -10,6 +10,12 @@ type Config struct {
 	OffsetsRetentionMs              int64 // offsets.retention.minutes
 	OffsetsRetentionCheckIntervalMs int64 // offsets.retention.check.interval.ms
 	OffsetCommitTimeoutMs           int64 // offsets.commit.timeout.ms: how long an answer waits for durability
+	ConsumerSessionTimeoutMs        int64 // group.consumer.session.timeout.ms
+	ConsumerHeartbeatIntervalMs     int32 // group.consumer.heartbeat.interval.ms
+	ConsumerMaxSize                 int   // group.consumer.max.size
+	// Assignors are those that members of consumer groups may ask for, AssignorUniform and AssignorRange; the first is for those
+	// who don't ask (group.consumer.assignors).
+	Assignors []string
 	// NewMemberJoinTimeoutMs is how long the JoinGroup of a member without history may stay parked: its client may be long
 	// gone, and it has no session yet. Five minutes in Kafka, not a setting there.
 	NewMemberJoinTimeoutMs int64
@@ -26,6 +32,10 @@ func DefaultConfig() Config {
 		OffsetsRetentionMs:              7 * 24 * 60 * 60 * 1_000,
 		OffsetsRetentionCheckIntervalMs: 600_000,
 		OffsetCommitTimeoutMs:           5_000,
+		ConsumerSessionTimeoutMs:        45_000,
+		ConsumerHeartbeatIntervalMs:     5_000,
+		ConsumerMaxSize:                 1<<31 - 1,
+		Assignors:                       []string{AssignorUniform, AssignorRange},
 		NewMemberJoinTimeoutMs:          5 * 60 * 1_000,
 	}
 }

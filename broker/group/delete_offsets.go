@@ -11,7 +11,7 @@ func (m *Machine) deleteOffsets(e *DeleteOffsets) {
 	case g == nil:
 		m.reply(e.Token, ErrGroupNotFound, nil)
 		return
-	case g.state != Empty && (g.protocolType == nil || *g.protocolType != consumerType):
+	case g.consumer == nil && g.state != Empty && (g.protocolType == nil || *g.protocolType != consumerType):
 		m.reply(e.Token, ErrNonEmptyGroup, nil)
 		return
 	}

@@ -5,13 +5,27 @@ import (
 	"strings"
 )
 
-// groupType is what ListGroups calls a group of the classic protocol.
-const groupType = "classic"
+// What ListGroups calls the types of groups.
+const (
+	typeClassic  = "classic"
+	typeConsumer = "consumer"
+)
+
+func (g *Group) groupType() string {
+	if g.consumer != nil {
+		return typeConsumer
+	}
+	return typeClassic
+}
 
 func (m *Machine) describe(e *Describe) {
 	g := m.groups[e.GroupID]
 	if g == nil {
-		m.reply(e.Token, ErrGroupNotFound, nil)
+		m.reply(e.Token, refuse(ErrGroupNotFound, "Group %s not found.", e.GroupID), nil)
+		return
+	}
+	if g.consumer != nil {
+		m.reply(e.Token, refuse(ErrGroupNotFound, "Group %s is not a classic group.", e.GroupID), nil)
 		return
 	}
 	r := &DescribeResult{State: g.state, ProtocolType: orEmpty(g.protocolType), Generation: g.generation}
@@ -33,13 +47,17 @@ func (m *Machine) describe(e *Describe) {
 
 func (m *Machine) list(e *List) {
 	r := &ListResult{}
-	typeWanted := len(e.Types) == 0 || slices.ContainsFunc(e.Types, func(t string) bool { return strings.EqualFold(t, groupType) })
 	for _, g := range m.sortedGroups() {
-		if typeWanted && (len(e.States) == 0 || slices.ContainsFunc(e.States, g.state.named)) {
-			r.Groups = append(r.Groups, ListedGroup{
-				GroupID: g.id, ProtocolType: orEmpty(g.protocolType), State: g.state, Type: groupType,
-			})
+		typed := func(t string) bool { return strings.EqualFold(t, g.groupType()) }
+		if len(e.Types) > 0 && !slices.ContainsFunc(e.Types, typed) ||
+			len(e.States) > 0 && !slices.ContainsFunc(e.States, g.state.named) {
+			continue
 		}
+		listed := ListedGroup{GroupID: g.id, ProtocolType: orEmpty(g.protocolType), State: g.state, Type: g.groupType()}
+		if g.consumer != nil {
+			listed.ProtocolType = consumerType
+		}
+		r.Groups = append(r.Groups, listed)
 	}
 	m.reply(e.Token, nil, r)
 }

@@ -18,7 +18,8 @@ type Effect struct {
 	Kind EffectKind
 
 	// EffectReply: answer Token. Err is nil or an error of this package. Result is *JoinResult, *SyncResult, *LeaveResult,
-	// *CommitResult, *OffsetsResult, *DeleteOffsetsResult, *DescribeResult or *ListResult after the event's kind, nil after Heartbeat and Delete. A
+	// *CommitResult, *OffsetsResult, *DeleteOffsetsResult, *DescribeResult, *ConsumerHeartbeatResult, *DescribeConsumerResult or
+	// *ListResult after the event's kind, nil after Heartbeat and Delete. A
 	// JoinResult is always there, also beside an error; the others only if Err is nil. Results belong to the driver; what they
 	// point to must not be changed.
 	Token  any
@@ -73,6 +74,16 @@ type SyncResult struct {
 	ProtocolType *string
 	ProtocolName *string
 	Assignment   []byte
+}
+
+// ConsumerHeartbeatResult answers a ConsumerHeartbeat.
+type ConsumerHeartbeatResult struct {
+	MemberID            string
+	MemberEpoch         int32
+	HeartbeatIntervalMs int32 // 0 for a member that leaves
+	// AssignmentGiven: Assignment is what the member shall have. Otherwise that is as it was told before.
+	AssignmentGiven bool
+	Assignment      []TopicPartitions
 }
 
 // LeaveResult answers a Leave, member by member as they were asked for.
@@ -147,6 +158,28 @@ type DescribeMember struct {
 	Assignment []byte
 }
 
+// DescribeConsumerResult answers a DescribeConsumer.
+type DescribeConsumerResult struct {
+	State           State
+	Epoch           int32
+	AssignmentEpoch int32
+	Assignor        string
+	Members         []DescribedConsumer // sorted by id
+}
+
+// DescribedConsumer is one member of a DescribeConsumerResult.
+type DescribedConsumer struct {
+	MemberID         string
+	InstanceID       *string
+	RackID           *string
+	MemberEpoch      int32
+	ClientID         string
+	ClientHost       string
+	Names            []string
+	Regex            string // "": none
+	Assigned, Target []TopicPartitions
+}
+
 // ListResult answers a List, sorted by group id.
 type ListResult struct {
 	Groups []ListedGroup
@@ -157,5 +190,5 @@ type ListedGroup struct {
 	GroupID      string
 	ProtocolType string
 	State        State
-	Type         string // "classic"
+	Type         string // "classic" or "consumer"
 }

@@ -38,6 +38,21 @@ var (
 	ErrGroupNotFound = errors.New("group id not found")
 	// ErrOffsetMetadataTooLarge (12): the text of a commit is longer than offset.metadata.max.bytes.
 	ErrOffsetMetadataTooLarge = errors.New("offset metadata too large")
+	// ErrInvalidRequest (42): the request says what it may not.
+	ErrInvalidRequest = errors.New("invalid request")
+	// ErrFencedMemberEpoch (110, KIP-848): the member gives all partitions up and joins anew, with its id and epoch 0.
+	ErrFencedMemberEpoch = errors.New("fenced member epoch")
+	// ErrUnreleasedInstanceID (111): another member has this group.instance.id and did not say that it leaves.
+	ErrUnreleasedInstanceID = errors.New("unreleased instance id")
+	// ErrUnsupportedAssignor (112): not in group.consumer.assignors.
+	ErrUnsupportedAssignor = errors.New("unsupported assignor")
+	// ErrStaleMemberEpoch (113): offsets are asked for or committed with an epoch that is not the member's; it tries again after its
+	// next heartbeat.
+	ErrStaleMemberEpoch = errors.New("stale member epoch")
+	// ErrInvalidRegularExpression (128): a subscription that is not in RE2's syntax.
+	ErrInvalidRegularExpression = errors.New("invalid regular expression")
+	// ErrUnsupportedVersion (35): a version of the request that knows no member epochs.
+	ErrUnsupportedVersion = errors.New("unsupported version")
 	// ErrUnknownServerError (-1): for the driver, where Kafka too has nothing better to say (a record too large for the log).
 	ErrUnknownServerError = errors.New("unknown server error")
 )

@@ -77,6 +77,29 @@ type Heartbeat struct {
 	Generation int32
 }
 
+// ConsumerHeartbeat is a ConsumerGroupHeartbeat request, versions 0–1 (KIP-848). What is not given is as it was before.
+type ConsumerHeartbeat struct {
+	Head
+	GroupID    string
+	MemberID   string // drawn by the client from version 1 on
+	ClientID   string
+	ClientHost string
+	// MemberEpoch is 0 to join, -1 to leave, -2 for a static member that leaves and will be back.
+	MemberEpoch        int32
+	InstanceID         *string
+	RackID             *string
+	RebalanceTimeoutMs int32 // -1: not given
+	NamesGiven         bool
+	Names              []string // subscribed topics
+	Regex              *string  // the subscription's regular expression, RE2; "": none any more
+	Assignor           *string
+	OwnedGiven         bool
+	Owned              []TopicPartitions // what the member has
+	// RequireMemberID: a member that joins without an id is refused (version 1 and above). Otherwise it gets NewMemberID.
+	RequireMemberID bool
+	NewMemberID     string
+}
+
 // Leave is a LeaveGroup request, versions 0–5; below version 3 with one member.
 type Leave struct {
 	Head
@@ -102,7 +125,9 @@ type Commit struct {
 	RetentionMs int64
 	// GroupNotFound: an unknown group is ErrGroupNotFound (version 9 and above) and not ErrIllegalGeneration.
 	GroupNotFound bool
-	Topics        []CommitTopic
+	// UnsupportedEpochs: versions below 9 don't know of member epochs, so members of consumer groups can't use them.
+	UnsupportedEpochs bool
+	Topics            []CommitTopic
 }
 
 // CommitTopic is one topic of a commit. That topic and partitions exist is the driver's to check.
@@ -127,6 +152,9 @@ type FetchOffsets struct {
 	Topics  []FetchTopic
 	// RequireStable: wait for the commits that are on their way (version 7 and above, KIP-447).
 	RequireStable bool
+	// MemberID and MemberEpoch are those of a member of a consumer group (version 9 and above); nil and -1: of nobody's.
+	MemberID    *string
+	MemberEpoch int32
 }
 
 // FetchTopic is one topic of a FetchOffsets or DeleteOffsets.
@@ -148,6 +176,12 @@ type Describe struct {
 	GroupID string
 }
 
+// DescribeConsumer is one group of a ConsumerGroupDescribe request, versions 0–1.
+type DescribeConsumer struct {
+	Head
+	GroupID string
+}
+
 // List is a ListGroups request, versions 0–5. Empty filters let everything through; names are compared without case.
 type List struct {
 	Head
@@ -165,6 +199,14 @@ type Delete struct {
 type TopicDeleted struct {
 	Head
 	Topic string
+}
+
+// TopicsChanged says what topics there are from now on. Names are those that came, went or got more partitions since the view
+// before. A machine without a view knows no topic.
+type TopicsChanged struct {
+	Head
+	View  TopicView
+	Names []string
 }
 
 // Persisted answers an EffectPersist.

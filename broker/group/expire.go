@@ -40,7 +40,10 @@ func (m *Machine) drop(g *Group, gone []offsetWrite, remove bool, then func(erro
 	for _, w := range gone {
 		records = append(records, offsetRecord(g.id, w))
 	}
-	if remove {
+	if remove && g.consumer != nil {
+		records = append(records, g.consumer.tombstones(g.id)...)
+		g.deleting = true
+	} else if remove {
 		records = append(records, Record{Key: groupKey(g.id)})
 		g.deleting = true
 	}
@@ -120,6 +123,11 @@ func (g *Group) offsetCount() int {
 func (m *Machine) expired(g *Group, topic string, o offset) bool {
 	since := o.committedMs
 	switch {
+	case g.consumer != nil:
+		// Kafka goes by the commit alone, and so forgets what a group that seldom commits had, as soon as it is empty.
+		if g.state == Empty {
+			since = max(since, g.sinceMs)
+		}
 	case g.protocolType == nil:
 	case g.state == Empty:
 		if g.sinceMs >= 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Group is one consumer group. Only its machine touches it.
+// Group is one group, of the classic protocol or, with consumer, of the consumer protocol. Only its machine touches it.
 type Group struct {
 	id         string
 	state      State
@@ -39,6 +39,8 @@ type Group struct {
 	remainingMs int64
 	newcomers   bool
 
+	consumer *consumerGroup // nil: a classic group
+
 	offsets map[string]map[int32]offset // durable ones
 
 	inFlight int // sets of records on their way
@@ -63,7 +65,7 @@ func (g *Group) become(to State, nowMs int64) {
 
 // unused: nothing of this group was ever answered with success.
 func (g *Group) unused() bool {
-	return g.state == Empty && g.generation == 0 && g.protocolType == nil && len(g.members) == 0 &&
+	return g.state == Empty && g.consumer == nil && g.generation == 0 && g.protocolType == nil && len(g.members) == 0 &&
 		len(g.pending) == 0 && len(g.offsets) == 0 && g.inFlight == 0
 }
 

@@ -48,7 +48,7 @@ func (m *Machine) leave(e *Leave) {
 		r.Members[i] = LeaveMemberResult{MemberID: l.MemberID, InstanceID: cloneString(l.InstanceID), Err: err}
 	}
 	m.reply(e.Token, nil, r)
-	if left == "" {
+	if left == "" || g.consumer != nil {
 		return
 	}
 	// One look for all who left. During a group's first rebalance that ends by time, as always.
@@ -61,6 +61,9 @@ func (m *Machine) leave(e *Leave) {
 }
 
 func (m *Machine) leaveOne(g *Group, l LeaveMember) error {
+	if g.consumer != nil {
+		return m.removeConsumer(g, l)
+	}
 	if l.MemberID == "" { // an administrator removes a static member, whatever its id is
 		if l.InstanceID == nil || g.static[*l.InstanceID] == nil {
 			return ErrUnknownMemberID

@@ -28,6 +28,17 @@ func (m *Machine) join(e *Join) {
 		g, _ = m.group(e.GroupID)
 		defer m.forgetIfUnused(g)
 	}
+	if g.consumer != nil {
+		switch {
+		case g.state != Empty, e.ProtocolType == "", len(e.Protocols) == 0:
+			m.refuseJoin(e, e.MemberID, ErrInconsistentProtocol)
+			return
+		case e.MemberID != "":
+			m.refuseJoin(e, e.MemberID, ErrUnknownMemberID)
+			return
+		}
+		m.persist(g, m.toClassic(g), nil)
+	}
 	switch {
 	case !m.hasRoom(g, e.MemberID):
 		m.refuseJoin(e, "", ErrGroupMaxSize)

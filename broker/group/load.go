@@ -13,8 +13,12 @@ func (m *Machine) Load(keyBytes, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if k.kind == keyGroup {
+	switch k.kind {
+	case keyGroup:
 		return m.loadGroup(k.group, value)
+	case keyOffset, keyOffsetOld:
+	default:
+		return m.loadConsumer(k, value)
 	}
 	w := offsetWrite{topic: k.topic, partition: k.partition, remove: value == nil}
 	if !w.remove {
@@ -37,7 +41,7 @@ func (m *Machine) loadGroup(id string, value []byte) error {
 	if value == nil {
 		// The group's offsets have tombstones of their own, which come before this one. What is left without, in a log that is
 		// compacted, belongs to a group that only commits.
-		if g := m.groups[id]; g != nil {
+		if g := m.groups[id]; g != nil && g.consumer == nil {
 			offsets := g.offsets
 			m.forget(g)
 			if len(offsets) > 0 {
@@ -97,6 +101,10 @@ func (g *Group) restore(s storedGroup) {
 // loaded starts what a replay can't: the members' sessions, and the look for old offsets.
 func (m *Machine) loaded() {
 	for _, g := range m.sortedGroups() {
+		if g.consumer != nil {
+			m.loadedConsumers(g)
+			continue
+		}
 		for _, x := range g.members {
 			m.startSession(x)
 		}
@@ -114,6 +122,13 @@ func (m *Machine) loaded() {
 // yet. After a failover its members are told that they are unknown and join anew.
 func (m *Machine) Snapshot(yield func(Record) bool) {
 	for _, g := range m.sortedGroups() {
+		if g.consumer != nil {
+			for _, r := range g.consumer.records(g.id) {
+				if !yield(r) {
+					return
+				}
+			}
+		}
 		if g.protocolType != nil || g.generation > 0 {
 			r := g.record()
 			if g.state == PreparingRebalance || g.state == CompletingRebalance {

@@ -11,6 +11,7 @@ type Machine struct {
 	config Config
 	groups map[string]*Group
 	timers timers
+	topics TopicView
 	nowMs  int64
 
 	out      []Effect
@@ -23,7 +24,7 @@ type Machine struct {
 
 // New is an empty coordinator. Load its log, if it has one, and send Loaded before anything else.
 func New(c Config) *Machine {
-	m := &Machine{config: c, groups: map[string]*Group{}}
+	m := &Machine{config: c, groups: map[string]*Group{}, topics: noTopics{}}
 	m.expiry.fire = m.expireOffsets
 	return m
 }
@@ -59,6 +60,9 @@ func (m *Machine) step(e Event) {
 	case *TopicDeleted:
 		m.topicDeleted(e)
 		return
+	case *TopicsChanged:
+		m.topicsChanged(e)
+		return
 	}
 	if m.unloaded {
 		m.reply(e.head().Token, ErrNotCoordinator, emptyResult(e))
@@ -83,6 +87,8 @@ func (m *Machine) request(e Event) {
 		m.sync(e)
 	case *Heartbeat:
 		m.heartbeat(e)
+	case *ConsumerHeartbeat:
+		m.consumerHeartbeat(e)
 	case *Leave:
 		m.leave(e)
 	case *Commit:
@@ -93,6 +99,8 @@ func (m *Machine) request(e Event) {
 		m.deleteOffsets(e)
 	case *Describe:
 		m.describe(e)
+	case *DescribeConsumer:
+		m.describeConsumer(e)
 	case *List:
 		m.list(e)
 	case *Delete:
@@ -111,6 +119,8 @@ func groupOf(e Event) (string, bool) {
 		return e.GroupID, true
 	case *Heartbeat:
 		return e.GroupID, true
+	case *ConsumerHeartbeat:
+		return e.GroupID, true
 	case *Leave:
 		return e.GroupID, true
 	case *Commit:
@@ -120,6 +130,8 @@ func groupOf(e Event) (string, bool) {
 	case *DeleteOffsets:
 		return e.GroupID, true
 	case *Describe:
+		return e.GroupID, true
+	case *DescribeConsumer:
 		return e.GroupID, true
 	case *Delete:
 		return e.GroupID, true
@@ -139,9 +151,13 @@ func (m *Machine) reply(token any, err error, result any) {
 }
 
 func (m *Machine) changed(g *Group, reason string) {
-	m.out = append(m.out, Effect{Kind: EffectGroupChanged, Group: GroupChange{
+	c := GroupChange{
 		GroupID: g.id, State: g.state, Generation: g.generation, Members: len(g.members), Reason: shorten(reason),
-	}})
+	}
+	if g.consumer != nil {
+		c.Generation, c.Members = g.consumer.epoch, len(g.consumer.members)
+	}
+	m.out = append(m.out, Effect{Kind: EffectGroupChanged, Group: c})
 }
 
 // shorten bounds a text that clients have a part in and that goes into logs.
@@ -172,6 +188,9 @@ func (m *Machine) forget(g *Group) {
 	}
 	for _, p := range g.pending {
 		m.timers.cancel(&p.session)
+	}
+	if g.consumer != nil {
+		m.forgetConsumers(g.consumer)
 	}
 	m.timers.cancel(&g.rebalance)
 	m.timers.cancel(&g.syncing)

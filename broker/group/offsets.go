@@ -28,7 +28,7 @@ func (m *Machine) commit(e *Commit) {
 		m.reply(e.Token, err, nil)
 		return
 	}
-	if g != nil && (g.state == Stable || g.state == PreparingRebalance) {
+	if g != nil && g.consumer == nil && (g.state == Stable || g.state == PreparingRebalance) {
 		m.startSession(g.byID[e.MemberID]) // who commits lives
 	}
 	r, writes := m.judgeCommit(e)
@@ -67,6 +67,8 @@ func (m *Machine) checkCommit(g *Group, e *Commit) error {
 		return ErrIllegalGeneration
 	case e.Generation < 0 && g.state == Empty:
 		return nil
+	case g.consumer != nil:
+		return g.consumer.checkCommit(e)
 	case e.Generation < 0 && e.MemberID == "" && e.InstanceID == nil:
 		return ErrUnknownMemberID
 	}
@@ -148,6 +150,12 @@ func (g *Group) apply(writes []offsetWrite) {
 
 func (m *Machine) fetchOffsets(e *FetchOffsets) {
 	g := m.groups[e.GroupID]
+	if g != nil && g.consumer != nil && (e.MemberID != nil || e.MemberEpoch >= 0) {
+		if err := g.consumer.checkEpoch(orEmpty(e.MemberID), e.MemberEpoch); err != nil {
+			m.reply(e.Token, err, nil)
+			return
+		}
+	}
 	if g != nil && e.RequireStable {
 		if p := m.lastPersist(g); p != nil {
 			// What is on its way may be what is asked for. Only those commits that were there first are waited for.

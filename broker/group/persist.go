@@ -8,6 +8,7 @@ type persist struct {
 	group  *Group
 	writes []offsetWrite // committed offsets that count once the records are durable
 	remove bool          // the group goes with them
+	state  []Record      // of a consumer group: what it owes the log if these are refused
 
 	// then hears the outcome once: nil, the log's refusal, or ErrCoordinatorNotAvailable when it took too long. In that last case
 	// the records may still become durable, and then their writes count.
@@ -47,8 +48,11 @@ func (m *Machine) persisted(e *Persisted) {
 	g := p.group
 	g.inFlight--
 	m.timers.cancel(&p.timeout)
-	if e.Err == nil {
+	switch {
+	case e.Err == nil:
 		g.apply(p.writes)
+	case p.state != nil && g.consumer != nil:
+		m.owe(g, p.state)
 	}
 	p.answer(e.Err)
 	if p.remove {

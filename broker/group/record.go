@@ -25,7 +25,7 @@ const (
 	lastVersion          = 4 // flexible from here on
 )
 
-// ErrUnknownRecord is a record that is not of the classic protocol, such as those of KIP-848 groups. It can be skipped.
+// ErrUnknownRecord is a record that is of no use here, such as those of share groups. It can be skipped.
 var ErrUnknownRecord = errors.New("unknown kind of record")
 
 // ErrCorruptRecord is a record that can't be read.
@@ -124,6 +124,7 @@ func appendBytes(b, v []byte) []byte {
 type key struct {
 	kind      int16
 	group     string
+	member    string // of a consumer group
 	topic     string
 	partition int32
 }
@@ -134,8 +135,10 @@ func parseKey(b []byte) (key, error) {
 	switch k.kind {
 	case keyOffsetOld, keyOffset:
 		k.group, k.topic, k.partition = r.string(), r.string(), r.int32()
-	case keyGroup:
+	case keyGroup, keyConsumerGroup, keyTopics, keyAssignmentEpoch:
 		k.group = r.string()
+	case keyConsumer, keyTarget, keyCurrentAssignment:
+		k.group, k.member = r.string(), r.string()
 	default:
 		if !r.bad {
 			return k, ErrUnknownRecord

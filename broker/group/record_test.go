@@ -121,7 +121,7 @@ func TestLoadSkips(t *testing.T) {
 		want       error
 	}{
 		{nil, nil, ErrCorruptRecord},
-		{[]byte{0, 3, 0, 1, 'g'}, nil, ErrUnknownRecord},
+		{[]byte{0, 9, 0, 1, 'g'}, nil, ErrUnknownRecord},
 		{[]byte{0xff, 0xff}, nil, ErrUnknownRecord},
 		{good.Key, good.Value[:len(good.Value)-1], ErrCorruptRecord},
 		{good.Key, []byte{0, 5}, ErrCorruptRecord},

@@ -31,6 +31,7 @@ type script struct {
 	tokens int
 	manual bool
 	log    []Record
+	topics testTopics
 	out    strings.Builder
 }
 
@@ -118,6 +119,7 @@ func (s *script) control(kind string, w words) bool {
 	case "config":
 		c := &s.m.config
 		c.MaxSize = int(w.int("max-size", int64(c.MaxSize)))
+		c.ConsumerMaxSize = int(w.int("consumer-max-size", int64(c.ConsumerMaxSize)))
 		c.InitialRebalanceDelayMs = w.int("delay", c.InitialRebalanceDelayMs)
 		c.OffsetsRetentionMs = w.int("retention", c.OffsetsRetentionMs)
 		c.OffsetsRetentionCheckIntervalMs = w.int("check", c.OffsetsRetentionCheckIntervalMs)
@@ -125,11 +127,14 @@ func (s *script) control(kind string, w words) bool {
 		s.step(&Loaded{Head{NowMs: s.nowMs}})
 	case "manual":
 		s.manual = true
+	case "topics":
+		s.setTopics(w)
 	case "deadline":
 		fmt.Fprintf(&s.out, "  in %d ms\n", s.m.NextDeadline()-s.nowMs)
 	case "failover": // all that is in the log, in another machine
 		s.step(&Unload{Head{NowMs: s.nowMs}})
 		s.m = New(s.m.config)
+		s.m.topics = s.topics
 		for _, r := range s.log {
 			if err := s.m.Load(r.Key, r.Value); err != nil {
 				s.t.Fatal(err)
@@ -175,6 +180,10 @@ func (s *script) event(kind string, w words, head Head) Event {
 			e.Members = append(e.Members, l)
 		}
 		return e
+	case "cbeat":
+		return s.consumerEvent(w, head)
+	case "cdescribe":
+		return &DescribeConsumer{head, group}
 	case "describe":
 		return &Describe{head, group}
 	case "delete":
@@ -216,7 +225,8 @@ func (s *script) offsetEvent(kind string, w words, head Head) Event {
 	switch kind {
 	case "commit": // offsets=topic:partition:offset:metadata,…
 		e := &Commit{Head: head, GroupID: group, MemberID: w.or("member", ""), InstanceID: w.optional("instance"),
-			Generation: int32(w.int("gen", -1)), RetentionMs: w.int("retention", -1), GroupNotFound: w.has("v9")}
+			Generation: int32(w.int("gen", -1)), RetentionMs: w.int("retention", -1), GroupNotFound: w.has("v9"),
+			UnsupportedEpochs: !w.has("v9")}
 		for o := range strings.SplitSeq(w["offsets"], ",") {
 			f := append(strings.Split(o, ":"), "")
 			e.Topics = append(e.Topics, CommitTopic{f[0], []CommitPartition{
@@ -232,7 +242,8 @@ func (s *script) offsetEvent(kind string, w words, head Head) Event {
 		}
 		return e
 	case "fetch": // offsets=topic:partition,… or all
-		e := &FetchOffsets{Head: head, GroupID: group, All: !w.has("offsets"), RequireStable: w.has("stable")}
+		e := &FetchOffsets{Head: head, GroupID: group, All: !w.has("offsets"), RequireStable: w.has("stable"),
+			MemberID: w.optional("member"), MemberEpoch: int32(w.int("epoch", -1))}
 		for o := range strings.SplitSeq(w["offsets"], ",") {
 			if topic, p, ok := strings.Cut(o, ":"); ok {
 				e.Topics = append(e.Topics, FetchTopic{topic, []int32{int32(atoi(p))}})
@@ -294,7 +305,12 @@ var errorNames = map[string]error{
 	"InvalidSessionTimeout": ErrInvalidSessionTimeout, "RebalanceInProgress": ErrRebalanceInProgress,
 	"MemberIDRequired": ErrMemberIDRequired, "GroupMaxSize": ErrGroupMaxSize, "FencedInstanceID": ErrFencedInstanceID,
 	"NonEmptyGroup": ErrNonEmptyGroup, "GroupNotFound": ErrGroupNotFound,
-	"SubscribedToTopic": ErrSubscribedToTopic, "OffsetMetadataTooLarge": ErrOffsetMetadataTooLarge, "UnknownServerError": ErrUnknownServerError,
+	"SubscribedToTopic":      ErrSubscribedToTopic,
+	"OffsetMetadataTooLarge": ErrOffsetMetadataTooLarge, "UnknownServerError": ErrUnknownServerError,
+	"InvalidRequest": ErrInvalidRequest, "FencedMemberEpoch": ErrFencedMemberEpoch,
+	"UnreleasedInstanceID": ErrUnreleasedInstanceID, "UnsupportedAssignor": ErrUnsupportedAssignor,
+	"StaleMemberEpoch": ErrStaleMemberEpoch, "InvalidRegularExpression": ErrInvalidRegularExpression,
+	"UnsupportedVersion": ErrUnsupportedVersion,
 }
 
 func errorNamed(name string) error {

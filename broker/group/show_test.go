@@ -74,6 +74,14 @@ func showResult(r any) string {
 			parts = append(parts, errorName(err))
 		}
 		return strings.Join(parts, ", ")
+	case *ConsumerHeartbeatResult:
+		s := fmt.Sprintf("member=%s epoch=%d", r.MemberID, r.MemberEpoch)
+		if r.AssignmentGiven {
+			s += " has " + showTopicPartitions(r.Assignment)
+		}
+		return s
+	case *DescribeConsumerResult:
+		return showConsumers(r)
 	case *ListResult:
 		var parts []string
 		for _, g := range r.Groups {
@@ -125,6 +133,8 @@ func showRecord(r Record) string {
 	switch {
 	case err != nil:
 		return err.Error()
+	case k.kind > keyGroup:
+		return showConsumerRecord(k, r.Value)
 	case k.kind == keyGroup && r.Value == nil:
 		return fmt.Sprintf("group %s: tombstone", k.group)
 	case r.Value == nil:

@@ -39,6 +39,9 @@ func (g *Group) topicsOf(x *member) ([]string, bool) {
 
 // reads tells whether a member subscribes to a topic. What can't be known counts as yes for a group of consumers.
 func (g *Group) reads(topic string) bool {
+	if g.consumer != nil {
+		return g.consumer.subscribes(topic)
+	}
 	if !g.knowsTopics {
 		return g.protocolType != nil && *g.protocolType == consumerType
 	}
