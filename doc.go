@@ -14,11 +14,15 @@
 // front desk. One Server is one process: its brokers share the memory budget, the event loops, the timer wheel and
 // the central server, and each has its own id, address, partitions and workers.
 //
+// Several processes are one cluster if they share the store of their metadata (store.go). Then a Server also has a
+// session with that store (presence.go), connections to all brokers that tell when one dies (sessions.go), and hands over
+// what its brokers have before it stops: Shutdown, where Close just stops (drain.go, ready.go).
+//
 // # Ownership
 //
 // The Server owns everything it starts and Close stops it, in the opposite order: listeners first, so that no request
-// comes any more, then the brokers, whose waiting operations are completed, then the central server, the reactor, and
-// last the memory. After Close no goroutine is left.
+// comes any more, then the brokers, whose waiting operations are completed, then the central server, its store, the
+// reactor, and last the memory. After Close no goroutine is left.
 //
 // # Invariants
 //
