@@ -27,6 +27,7 @@ const (
 	doTick // n ms later
 	doProduce
 	doConsume
+	doCommit // an offset, if there are groups
 	doDeliver
 	doRepeat // deliver and keep
 	doLose
@@ -52,9 +53,9 @@ const (
 	actionKinds
 )
 
-var actionNames = [...]string{"learn", "keep", "fetch", "tick", "produce", "consume", "deliver", "repeat", "lose", "trim", "crash",
-	"restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend", "full", "drain", "reassign", "balance",
-	"configure"}
+var actionNames = [...]string{"learn", "keep", "fetch", "tick", "produce", "consume", "commit", "deliver", "repeat", "lose",
+	"trim", "crash", "restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend",
+	"full", "drain", "reassign", "balance", "configure"}
 
 func (a action) String() string {
 	name := actionNames[a.kind]
@@ -110,6 +111,8 @@ func (w *world) do(a action) bool {
 		return w.producers[a.n/clientShift%len(w.producers)].produce(a.id, a.n%clientShift)
 	case doConsume:
 		return w.consumers[a.n/clientShift%len(w.consumers)].consume(a.id)
+	case doCommit:
+		return w.cluster.groups && w.committer.commit(a.id)
 	case doOutage, doReturn:
 		was := w.store.down
 		w.store.down = a.kind == doOutage
@@ -163,7 +166,7 @@ func (w *world) passOn(a action) bool {
 	if !w.ready(m) {
 		return false
 	}
-	if a.kind == doDeliver || m.kind == commitRequest || m.kind == commitAnswer { // a connection doesn't double what it carries
+	if a.kind == doDeliver || m.once() {
 		w.take(i)
 	}
 	w.deliver(m)
@@ -278,7 +281,8 @@ func (n *process) reassign(what int) bool {
 	}
 	part := int32(what % len(n.w.oracles))
 	rand.New(rand.NewPCG(uint64(what), 1)).Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	spec := metadata.ReassignmentSpec{PartitionRef: metadata.PartitionRef{Topic: topicName, Partition: part}, Replicas: ids[:replicationFactor]}
+	ref := metadata.PartitionRef{Topic: topicName, Partition: part}
+	spec := metadata.ReassignmentSpec{PartitionRef: ref, Replicas: ids[:replicationFactor]}
 	switch what % 12 {
 	case 0, 1:
 		spec.Replicas = nil
@@ -321,12 +325,16 @@ func (n *process) balance() bool {
 }
 
 // usually is how often each kind comes up in a run of average temper.
-var usually = [actionKinds]int{doLearn: 120, doKeep: 40, doFetch: 120, doTick: 40, doProduce: 30, doConsume: 10, doDeliver: 500, doRepeat: 20,
-	doLose: 10, doTrim: 10, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 8, doConnect: 20, doResign: 2, doOutage: 1,
-	doReturn: 15, doCut: 2, doMend: 15, doFull: 2, doDrain: 1, doReassign: 3, doBalance: 10, doConfigure: 1}
+var usually = [actionKinds]int{
+	doLearn: 120, doKeep: 40, doFetch: 120, doTick: 40, doProduce: 30, doConsume: 10, doCommit: 20, doDeliver: 500, doRepeat: 20,
+	doLose: 10, doTrim: 10, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 8, doConnect: 20,
+	doResign: 2, doOutage: 1, doReturn: 15, doCut: 2, doMend: 15, doFull: 2, doDrain: 1, doReassign: 3, doBalance: 10,
+	doConfigure: 1,
+}
 
 // rare are the kinds that a run may do without, or be full of.
-var rare = []actionKind{doRepeat, doTrim, doCrash, doPause, doExpire, doRefuse, doResign, doOutage, doCut, doFull, doDrain, doReassign, doBalance, doConfigure}
+var rare = []actionKind{doRepeat, doTrim, doCrash, doPause, doExpire, doRefuse, doResign, doOutage, doCut, doFull, doDrain,
+	doReassign, doBalance, doConfigure}
 
 // temper is a run's own mixture of what happens: the same everywhere would leave most corners unvisited.
 type temper struct {

@@ -22,6 +22,9 @@ type Bugs struct {
 	BareSnapshots      bool // R7: snapshots say nothing of producers
 	SequencesKept      bool // truncation takes back nothing of what is remembered of producers
 	LeaveAtOnce        bool // R9: a broker that is to leave doesn't wait
+	OffsetsEarly       bool // groups' offsets are acknowledged when they are written
+	ServedUncommitted  bool // a coordinator serves what it has loaded before that is committed
+	CutEarly           bool // a coordinator's log is cut before its content is committed anew
 	UncommittedRead    bool // consumers read up to the log's end
 }
 

@@ -27,13 +27,14 @@ func (w *world) heal() {
 			}
 		}
 	}
+	offsets := w.committer.acked
 	acked := make([]int, len(w.producers))
 	for i, p := range w.producers {
 		acked[i] = p.acked
 	}
 	for ms := 0; ms < healMs; ms += roundMs {
 		w.round()
-		if w.violation != "" || w.healed(acked) {
+		if w.violation != "" || w.healed(acked, offsets) {
 			w.readable()
 			return
 		}
@@ -44,11 +45,14 @@ func (w *world) heal() {
 }
 
 // healed tells whether all is well, and all who wait for acknowledgements have got some since.
-func (w *world) healed(acked []int) bool {
+func (w *world) healed(acked []int, offsets int) bool {
 	for _, o := range w.oracles {
 		if !o.whole() {
 			return false
 		}
+	}
+	if w.cluster.groups && w.committer.acked == offsets {
+		return false
 	}
 	for i, p := range w.producers {
 		if p.acks == acksAll && (p.acked == acked[i] || p.current != nil) {
@@ -81,6 +85,9 @@ func (w *world) round() {
 		if p.current != nil || w.nowMs/roundMs%8 == 0 {
 			p.produce(int32(1+i%w.cluster.brokers), 1)
 		}
+	}
+	if w.cluster.groups && w.nowMs/roundMs%8 == 0 {
+		w.committer.commit(int32(1 + w.nowMs/roundMs%int64(w.cluster.brokers)))
 	}
 	for n, most := 0, roundMessages+4*len(w.net); len(w.net) > 0; n++ {
 		if n == most {

@@ -34,6 +34,9 @@ var mutants = map[string]sim.Bugs{
 	"truncation keeps sequences":       {SequencesKept: true},
 	"broker leaves at once (R9)":       {LeaveAtOnce: true},
 	"consumers read uncommitted":       {UncommittedRead: true},
+	"offsets acknowledged early":       {OffsetsEarly: true},
+	"uncommitted offsets served":       {ServedUncommitted: true},
+	"compaction cuts early":            {CutEarly: true},
 }
 
 // elsewhere are rules that it takes minutes to miss here, and seconds in package replica, where there is less around them.

@@ -54,10 +54,13 @@ const (
 	consumeAnswer
 	pidRequest
 	pidAnswer
+	groupRequest // of a committer
+	groupAnswer
 )
 
-var messageNames = [...]string{"fetch", "fetch answer", "snapshot request", "snapshot", "proposal", "proposal's answer", "transaction",
-	"transaction's answer", "produce", "produce answer", "consume", "consume answer", "producer id request", "producer id"}
+var messageNames = [...]string{"fetch", "fetch answer", "snapshot request", "snapshot", "proposal", "proposal's answer",
+	"transaction", "transaction's answer", "produce", "produce answer", "consume", "consume answer", "producer id request",
+	"producer id", "commit", "commit answer"}
 
 // send puts a message of a process on its way.
 func (n *process) send(m *message) {
@@ -135,6 +138,15 @@ func (w *world) ready(m *message) bool {
 	return m.to >= firstClientID || !w.processes[m.to].paused
 }
 
+// once: the connection doesn't double what it carries.
+func (m *message) once() bool {
+	switch m.kind {
+	case commitRequest, commitAnswer, groupRequest, groupAnswer:
+		return true
+	}
+	return false
+}
+
 // lose drops a message. Those that something hangs on are missed: the connection breaks.
 func (w *world) lose(m *message) {
 	switch m.kind {
@@ -146,6 +158,10 @@ func (w *world) lose(m *message) {
 		w.lost(m.to, m.toLife, func(n *process) {
 			n.snapshotArrived(&message{follower: m.follower, epoch: m.epoch, err: replica.ErrNotLeader})
 		})
+	case groupRequest:
+		w.committer.broken(m.to)
+	case groupAnswer:
+		w.committer.broken(m.from)
 	case commitRequest:
 		w.lost(m.from, m.life, func(n *process) { n.central.answer(m.command, 0, errUnavailable) })
 	case commitAnswer:
@@ -181,6 +197,8 @@ func (w *world) deliverToClient(m *message) {
 	switch m.kind {
 	case produceAnswer:
 		w.producers[m.to-firstClientID].answered(m)
+	case groupAnswer:
+		w.committer.answered(m)
 	case pidAnswer:
 		w.producers[m.to-firstClientID].begin(m.pid)
 	case consumeAnswer:
@@ -221,5 +239,7 @@ func (n *process) receive(m *message) {
 		n.consume(m)
 	case pidRequest:
 		n.givePID(m)
+	case groupRequest:
+		n.commit(m)
 	}
 }

@@ -27,6 +27,7 @@ type oracle struct {
 	unhealed   map[int32]bool      // brokers that lost their RAM, and are not back in the ISR
 	copies     int                 // that there are at least of what is committed, but for those of the brokers in unhealed
 	sequences  map[producing]int32 // the last committed one
+	offset     int64               // that the group was promised to have committed, in this loss generation
 	dirty      bool                // there is something new to look at
 	reassigned int                 // how often replicas have moved
 }
@@ -116,9 +117,10 @@ func (o *oracle) lossDeclared(is *metadata.Partition) {
 		o.violate(needlessLoss, "%d brokers lost their RAM, there were %d copies", len(o.unhealed), o.copies)
 	}
 	if is.BaseOffset < o.appendEnd {
-		o.violate(reusedOffset, "loss generation %d begins at %d, offsets up to %d were given out", is.LossGeneration, is.BaseOffset, o.appendEnd)
+		o.violate(reusedOffset, "loss generation %d begins at %d, offsets up to %d were given out", is.LossGeneration,
+			is.BaseOffset, o.appendEnd)
 	}
-	o.generation, o.safeEnd, o.copies = is.LossGeneration, 0, is.MinISR()
+	o.generation, o.safeEnd, o.copies, o.offset = is.LossGeneration, 0, is.MinISR(), 0
 	for len(o.bases) <= int(o.generation) {
 		o.bases = append(o.bases, is.BaseOffset)
 	}
@@ -227,6 +229,12 @@ func (o *oracle) acknowledged(p *partition, promised *promise) {
 	}
 }
 
+func (o *oracle) offsetAcked(p *partition, offset int64) {
+	if p.machine.LossGeneration() == o.generation {
+		o.offset, o.dirty = max(o.offset, offset), true
+	}
+}
+
 func (o *oracle) trimmed(to int64) { o.trimmedTo, o.dirty = max(o.trimmedTo, to), true }
 
 // check looks at whoever leads or may be elected.
@@ -303,6 +311,13 @@ func (o *oracle) checkLeader(p *partition, truth *metadata.Partition) {
 		return
 	}
 	o.checkRecords(p, lostRecord)
+	if c := p.groups; c != nil && c.serving && !c.stepping {
+		at := c.offset()
+		if at < o.offset {
+			o.violate(lostRecord, "the group's offset is %d at broker %d, it was %d", at, p.n.id, o.offset)
+		}
+		o.offset = max(o.offset, at)
+	}
 	if m.CheckOffsets() != nil {
 		return
 	}

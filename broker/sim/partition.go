@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"millrace/broker/group"
 	"millrace/broker/plog"
 	"millrace/broker/replica"
 	"millrace/metadata"
@@ -25,6 +26,9 @@ type partition struct {
 	fetching bool
 	arrived  []byte // the records of the answer that is being stepped
 	high     int64  // as the effects told
+
+	groups    *coordinator // nil: none
+	restarted bool         // the log has been dropped since the coordinator was looked at
 }
 
 // epochs lets the machine look at the log, which may be replaced.
@@ -57,7 +61,9 @@ func (p *partition) step(e replica.Event) {
 	if appending {
 		err := p.replicate()
 		p.step(&replica.Replicated{Head: p.n.now(), EndOffset: p.log.EndOffset(), Err: err})
+		return
 	}
+	p.coordinate()
 }
 
 func (p *partition) carryOut(f replica.Effect) {
@@ -106,7 +112,7 @@ func (p *partition) restart(offset int64, s *snapshot) {
 	p.log.Close()
 	p.log = plog.NewAt(p.n.w.pool, logConfig(), offset, s.epochs)
 	p.seqs = s.seqs.clone()
-	p.high = offset
+	p.high, p.restarted = offset, true
 	p.oracle().dirty = true
 }
 
@@ -200,30 +206,46 @@ func (n *process) snapshotArrived(m *message) {
 	}
 }
 
+func (n *process) snapshotLost(m *message) {
+	n.snapshotArrived(&message{follower: m.follower, epoch: m.epoch, err: replica.ErrNotLeader})
+}
+
 // trim removes records from the start, in the middle of a batch too.
 func (p *partition) trim(share int) bool {
 	start, high := p.log.StartOffset(), p.machine.HighWatermark()
 	if p.machine.Role() != replica.Leader || high <= start {
 		return false
 	}
+	if p.groups != nil {
+		return p.groups.compact()
+	}
 	to := high
 	if share%2 == 0 { // not all
 		to = start + 1 + (high-start-1)*int64(share%8)/8
 	}
+	p.trimTo(to)
+	return true
+}
+
+func (p *partition) trimTo(to int64) {
 	if err := p.log.DeleteRecords(to); err != nil {
 		panic(err)
 	}
 	p.oracle().trimmed(to)
 	p.step(&replica.LogStart{Head: p.n.now(), Offset: to})
-	return true
 }
 
-func (p *partition) tick() bool {
-	if p.n.w.nowMs < p.machine.NextDeadline() {
-		return false
+func (p *partition) tick() (did bool) {
+	now := p.n.w.nowMs
+	if now >= p.machine.NextDeadline() {
+		p.step(&replica.Tick{Head: p.n.now()})
+		did = true
 	}
-	p.step(&replica.Tick{Head: p.n.now()})
-	return true
+	if c := p.groups; c != nil && c.serving && now >= c.m.NextDeadline() {
+		c.step(&group.Tick{}, nil)
+		did = true
+	}
+	return did
 }
 
 func alterError(errs ...error) error {

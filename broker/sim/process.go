@@ -78,6 +78,7 @@ func (n *process) stop() {
 		n.parts[i] = nil
 	}
 	n.alive, n.paused, n.central = false, false, nil
+	n.w.committer.broken(n.id)
 }
 
 func (n *process) registration() metadata.BrokerSpec {

@@ -26,7 +26,8 @@ func showEffect(f replica.Effect) string {
 			f.Answer.DivergingEnd)
 	case replica.EffectAlterPartition:
 		p := f.Proposal
-		return fmt.Sprintf("propose %d in %d/%d: isr %v ceiling %d", p.ID, p.LeaderEpoch, p.PartitionEpoch, asMembers(p.ISR), p.OffsetCeiling)
+		return fmt.Sprintf("propose %d in %d/%d: isr %v ceiling %d", p.ID, p.LeaderEpoch, p.PartitionEpoch, asMembers(p.ISR),
+			p.OffsetCeiling)
 	case replica.EffectFetch:
 		return fmt.Sprintf("fetch from %d in epoch %d, %d after epoch %d", f.Position.Leader.Broker, f.Position.LeaderEpoch,
 			f.Position.Offset, f.Position.LastEpoch)

@@ -58,7 +58,8 @@ func TestSim(t *testing.T) {
 	}
 	workers.Wait()
 	took := time.Since(started)
-	t.Logf("first seed %d: %v, %.0f actions/s, in %v", first, &total, float64(total.Actions)/took.Seconds(), took.Round(time.Millisecond))
+	t.Logf("first seed %d: %v, in %v, %.0f actions/s", first, &total, took.Round(time.Millisecond),
+		float64(total.Actions)/took.Seconds())
 	if failed != nil {
 		report(t, failed)
 	}
@@ -79,7 +80,7 @@ func report(t *testing.T, f *sim.Finding) {
 // checkVariety: a simulator in which nothing can go wrong finds nothing.
 func checkVariety(t *testing.T, total *sim.Tally) {
 	for what, n := range map[string]int{"committed": total.Committed, "acked": total.Acked, "losses": total.Losses,
-		"truncations": total.Truncations, "snapshots": total.Snapshots} {
+		"truncations": total.Truncations, "snapshots": total.Snapshots, "offsets": total.Offsets, "compactions": total.Compactions} {
 		if n == 0 {
 			t.Errorf("%s: none", what)
 		}

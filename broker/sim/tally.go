@@ -12,6 +12,7 @@ type Tally struct {
 	Committed, Acked                      int // records; batches
 	Elections, Losses                     int
 	Truncations, Snapshots, Reassignments int
+	Offsets, Compactions                  int // of groups
 
 	actions [actionKinds]int
 }
@@ -33,6 +34,8 @@ func (t *Tally) count(w *world, f *Finding) {
 	for _, p := range w.producers {
 		t.Acked += p.acked
 	}
+	t.Offsets += w.committer.acked
+	t.Compactions += w.compactions
 	for _, a := range f.actions {
 		t.actions[a.kind]++
 		if a.kind >= doCrash || a.kind == doLose || a.kind == doRepeat {
@@ -50,6 +53,7 @@ func (t *Tally) Add(o *Tally) {
 		{&t.Runs, o.Runs}, {&t.Actions, o.Actions}, {&t.Faults, o.Faults}, {&t.Effects, o.Effects}, {&t.Committed, o.Committed},
 		{&t.Acked, o.Acked}, {&t.Elections, o.Elections}, {&t.Losses, o.Losses}, {&t.Truncations, o.Truncations},
 		{&t.Snapshots, o.Snapshots}, {&t.Reassignments, o.Reassignments},
+		{&t.Offsets, o.Offsets}, {&t.Compactions, o.Compactions},
 	} {
 		*sum.to += sum.n
 	}
@@ -68,7 +72,8 @@ func (t *Tally) ByAction() map[string]int {
 }
 
 func (t *Tally) String() string {
-	return fmt.Sprintf("%d runs, %d actions (%d of them faults), %d effects, %d records committed, %d batches acknowledged, %d elections, "+
-		"%d losses declared, %d truncations, %d snapshots, %d reassignments ended", t.Runs, t.Actions, t.Faults, t.Effects, t.Committed,
-		t.Acked, t.Elections, t.Losses, t.Truncations, t.Snapshots, t.Reassignments)
+	return fmt.Sprintf("%d runs, %d actions (%d of them faults), %d effects, %d records committed, %d batches acknowledged, "+
+		"%d elections, %d losses declared, %d truncations, %d snapshots, %d reassignments ended, %d offsets committed, "+
+		"%d logs of groups compacted", t.Runs, t.Actions, t.Faults, t.Effects, t.Committed, t.Acked, t.Elections, t.Losses,
+		t.Truncations, t.Snapshots, t.Reassignments, t.Offsets, t.Compactions)
 }

@@ -25,6 +25,7 @@ const (
 
 	storeID       int32 = 0 // the store's address; brokers count from 1
 	firstClientID int32 = 100
+	committerID   int32 = 190
 
 	topicName = "t"
 )
@@ -37,6 +38,7 @@ type cluster struct {
 	partitions int
 	producers  int
 	txnMax     int  // ops and compares of a transaction; 0: no limit
+	groups     bool // partition 0 has a coordinator
 	prompt     bool // the store answers at once, as one in the process does
 	bugs       Bugs
 }
@@ -52,17 +54,20 @@ type world struct {
 	cut       []link // nothing gets through
 	producers []*producer
 	consumers []*consumer
+	committer committer
 	oracles   []*oracle // by partition
 
 	violation string     // the first
 	kinds     []string   // that are looked for; nil: all
 	gone      []*process // have drained, and stop after the action that is under way
 	lives     uint64
-	values    int64                                  // that were produced
-	pids      int64                                  // the first one of those that producers have who begin with one
-	happened  [replica.EffectInstallSnapshot + 1]int // effects, by kind
-	pool      *slab.Pool
-	trace     func(format string, args ...any) // nil: nobody looks
+	values    int64 // that were produced
+	pids      int64 // the first one of those that producers have who begin with one
+
+	compactions int                                    // of coordinators' logs
+	happened    [replica.EffectInstallSnapshot + 1]int // effects, by kind
+	pool        *slab.Pool
+	trace       func(format string, args ...any) // nil: nobody looks
 }
 
 func newWorld(c cluster, pool *slab.Pool) *world {
@@ -70,6 +75,7 @@ func newWorld(c cluster, pool *slab.Pool) *world {
 	w.policy = controller.Policy{NoHandover: true, MinInSyncReplicas: minISR, ReplicationFactor: replicationFactor,
 		NewTopicID: func() metadata.TopicID { return topicID }}.WithDefaults()
 	w.store.init(w)
+	w.committer = committer{w: w, known: -1}
 	for range c.partitions {
 		w.oracles = append(w.oracles, newOracle(w, len(w.oracles)))
 	}
