@@ -131,7 +131,13 @@ func TestKcat(t *testing.T) {
 	}
 	out := Run(t, Program{Args: args, Timeout: 100 * time.Second})
 	t.Log(lastLine(out.Stdout))
-	for _, group := range []string{topic + "-first", topic + "-second"} {
+	groups := []string{topic + "-first", topic + "-second"}
+	if strings.Contains(out.Stdout, " duplicates=0 ") {
+		// The member that was killed had read all of its share, so the others were done before they took it over, and
+		// nobody has committed it.
+		groups = groups[1:]
+	}
+	for _, group := range groups {
 		if lag := lagOf(t, s, group); lag != 0 {
 			t.Errorf("group %s: lag is %d", group, lag)
 		}
