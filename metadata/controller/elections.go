@@ -81,7 +81,7 @@ func (j *judge) electOne(t *metadata.Topic, p *metadata.Partition, kind metadata
 		}
 		d := j.draft(p, false)
 		if !d.prefer() {
-			return *p, metadata.Errorf(metadata.ErrPreferredLeaderNotAvailable, "The preferred leader, broker %d, isn't in the ISR.", p.Replicas[0])
+			return *p, metadata.Errorf(metadata.ErrPreferredLeaderNotAvailable, "The preferred leader, broker %d, isn't in the ISR, or is about to leave.", p.Replicas[0])
 		}
 		next, _ := d.finish()
 		return next, nil
