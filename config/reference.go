@@ -20,7 +20,7 @@ what was expected; a name that nobody knows is a warning.
 apache/kafka image: after the prefix, lower case, ` + "`___`" + ` is -, ` + "`__`" + ` is _, ` + "`_`" + ` is a dot. Millrace's own names need their first part only once:
 ` + "`MILLRACE_MEMORY_MAX`" + ` is ` + "`millrace.memory.max`" + `. A variable without a value counts as not set.
 
-**Update mode.** *read-only*: at start. *per-broker* and *cluster-wide*: can also be changed while the server runs, for one broker or for all (kafka-configs.sh and the like);
+**Update mode.** *read-only*: at start. *per-broker* and *cluster-wide*: can also be changed while the server runs, for one broker or for all;
 the listeners are per-broker in Kafka, and read at start here.
 
 **Effect.** Everything below works, unless its description begins with "No effect".
@@ -37,7 +37,7 @@ the listeners are per-broker in Kafka, and read at start here.
 	b.WriteString(`
 ## Topics
 
-Set when a topic is created; what isn't set comes from the broker config behind it, the first one that has a value.
+Set when a topic is created or later, and in force at once; what isn't set comes from the broker config behind it, the first one that has a value.
 
 | name | type | default | accepts | broker config | |
 |---|---|---|---|---|---|

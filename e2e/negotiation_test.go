@@ -114,7 +114,8 @@ var servedKeys = []kmsg.Key{
 	kmsg.Heartbeat, kmsg.LeaveGroup, kmsg.SyncGroup, kmsg.DescribeGroups, kmsg.ListGroups, kmsg.ApiVersions, kmsg.CreateTopics,
 	kmsg.DeleteTopics, kmsg.DeleteRecords, kmsg.InitProducerID, kmsg.DescribeConfigs, kmsg.CreatePartitions, kmsg.DeleteGroups,
 	kmsg.DescribeCluster, kmsg.ElectLeaders, kmsg.AlterPartitionAssignments, kmsg.ListPartitionReassignments, kmsg.DescribeQuorum,
-	kmsg.UnregisterBroker,
+	kmsg.UnregisterBroker, kmsg.OffsetForLeaderEpoch, kmsg.AlterConfigs, kmsg.IncrementalAlterConfigs, kmsg.AlterReplicaLogDirs,
+	kmsg.DescribeLogDirs, kmsg.OffsetDelete, kmsg.UpdateFeatures, kmsg.ListConfigResources, kmsg.DescribeTopicPartitions,
 }
 
 // A26: a null client id crashed one broker and was refused by another; any client id is fine for any API, and none may break a log line.

@@ -104,7 +104,7 @@ func (d *Desk) Serve(s *Session, frame []byte, slot Slot) {
 	}
 	switch h.Key {
 	case kmsg.Produce.Int16():
-		d.produce(h, slot)
+		d.produce(s, h, slot)
 		return
 	case kmsg.Fetch.Int16():
 		d.fetch(s, h, slot)

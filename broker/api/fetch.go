@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/netip"
 	"time"
 
 	"millrace/broker"
@@ -23,11 +24,16 @@ type fetchCall struct {
 	response      kafka.FetchResponse
 	out           protocol.Reply // here, since response points to it while it writes
 	session       *fetchSession  // nil: the fetch stands alone
+
+	local     netip.AddrPort // by which the client reached us
+	hints     leaderHints
+	topicName []byte // of the topic whose partitions are being answered
+	topicID   metadata.TopicID
 }
 
 func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
 	if s.fetch == nil {
-		s.fetch = &fetchCall{desk: d}
+		s.fetch = &fetchCall{desk: d, local: s.Local}
 		s.fetch.op.Owner, s.fetch.op.Done = s.fetch, fetched
 	}
 	c := s.fetch
@@ -137,13 +143,34 @@ func (c *fetchCall) replySingle() {
 	w.Begin(&c.out, c.request.Version, c.correlationID, 0, protocol.None, 0, len(c.request.Topics))
 	for t := range c.request.Topics {
 		topic := &c.request.Topics[t]
-		w.Topic(topic.Name, topic.ID, len(topic.Partitions))
+		c.topic(topic.Name, topic.ID, len(topic.Partitions))
 		for p := range topic.Partitions {
 			c.partition(topic.Partitions[p].Index, &c.op.Parts[i])
 			i++
 		}
 	}
-	w.End(nil)
+	c.end()
+}
+
+// topic begins the answer for a topic with so many partitions.
+func (c *fetchCall) topic(name []byte, id metadata.TopicID, partitions int) {
+	c.topicName, c.topicID = name, id
+	c.response.Topic(name, id, partitions)
+}
+
+// end ends the answer.
+func (c *fetchCall) end() {
+	c.response.End(c.hints.endpoints)
+	c.hints.reset()
+	c.topicName = nil
+}
+
+// leader is whom an answer names beside an error.
+func (c *fetchCall) leader(code protocol.Code, index int32) kafka.Leader {
+	if c.request.Version < 16 {
+		return kafka.Leader{}
+	}
+	return c.hints.add(c.desk.Cluster, c.local, code, c.topicName, c.topicID, index)
 }
 
 // answer lets go of the call before it is answered: once it is, the connection's next fetch may begin.

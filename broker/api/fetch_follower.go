@@ -35,7 +35,8 @@ func (c *fetchCall) follower() bool { return c.op.From != metadata.Member{} }
 // leader has, so that it can begin anew from there.
 func (c *fetchCall) failed(index int32, part *broker.FetchPart) {
 	if !c.follower() {
-		c.response.Failed(index, protocol.Code(codeFor(kmsg.Fetch.Int16(), part.Err)), kafka.Leader{})
+		code := protocol.Code(codeFor(kmsg.Fetch.Int16(), part.Err))
+		c.response.Failed(index, code, c.leader(code, index))
 		return
 	}
 	code := codeOf(part.Err)

@@ -271,13 +271,13 @@ func (c *fetchCall) replySession() {
 		for n < len(rest) && sameTopic(rest[0], rest[n]) {
 			n++
 		}
-		c.response.Topic(bytesOf(rest[0].Topic), rest[0].TopicID, n)
+		c.topic(bytesOf(rest[0].Topic), rest[0].TopicID, n)
 		for _, part := range rest[:n] {
 			c.partition(part.Index, &part.FetchPart)
 		}
 		rest = rest[n:]
 	}
-	c.response.End(nil)
+	c.end()
 	clear(s.told)
 	s.set.Settle()
 }

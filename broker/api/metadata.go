@@ -147,12 +147,16 @@ func topicMetadata(image *metadata.Image, t *metadata.Topic, operations bool) km
 // then it is the address by which the client reached us, since a meta-address on the wire would send the client to
 // its own machine.
 func (c *call) endpoint(b *metadata.Broker) (host string, port int32) {
+	return endpointFor(b, c.session.Local)
+}
+
+func endpointFor(b *metadata.Broker, local netip.AddrPort) (host string, port int32) {
 	if len(b.Endpoints) == 0 {
 		return "", -1
 	}
 	e := b.Endpoints[0]
 	if a, err := netip.ParseAddr(e.Host); e.Host == "" || err == nil && a.IsUnspecified() {
-		return c.session.Local.Addr().Unmap().String(), e.Port
+		return local.Addr().Unmap().String(), e.Port
 	}
 	return e.Host, e.Port
 }

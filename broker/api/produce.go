@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/netip"
 	"sync"
 
 	"millrace/broker"
@@ -25,6 +26,8 @@ type produceCall struct {
 	slot          Slot
 	request       kafka.ProduceRequest
 	correlationID int32
+	local         netip.AddrPort // by which the client reached us
+	hints         leaderHints
 	response      kafka.ProduceResponse
 	out           protocol.Reply // here, since response points to it while it writes
 }
@@ -53,7 +56,7 @@ func (p *producePool) put(c *produceCall) {
 	p.Put(c)
 }
 
-func (d *Desk) produce(h kafka.Header, slot Slot) {
+func (d *Desk) produce(s *Session, h kafka.Header, slot Slot) {
 	request, err := kafka.ParseProduce(h)
 	if err != nil {
 		d.refuse(h, slot, err)
@@ -61,6 +64,7 @@ func (d *Desk) produce(h kafka.Header, slot Slot) {
 	}
 	c := d.produces.get()
 	c.desk, c.slot, c.request, c.correlationID = d, slot, request, h.CorrelationID
+	c.local = s.Local
 	c.op.Acks, c.op.TimeoutMs = request.Acks, int64(request.TimeoutMs)
 	for cursor := request.Cursor(); cursor.NextTopic(); {
 		for cursor.NextPartition() {
@@ -140,7 +144,8 @@ func (c *produceCall) reply() {
 			part := &c.op.Parts[i]
 			i++
 			if part.Err != nil {
-				w.Failed(cursor.Index, codeOf(part.Err), part.Err.Error(), kafka.Leader{})
+				code := codeOf(part.Err)
+				w.Failed(cursor.Index, code, part.Err.Error(), c.leader(code, cursor.Name, cursor.ID, cursor.Index))
 				continue
 			}
 			w.Partition(&kafka.ProducePartition{
@@ -149,6 +154,15 @@ func (c *produceCall) reply() {
 			})
 		}
 	}
-	w.End(0, nil)
+	w.End(0, c.hints.endpoints)
+	c.hints.reset()
 	c.slot.Reply(c.out)
+}
+
+// leader is whom an answer names beside an error: as on Apache Kafka only after NOT_LEADER_OR_FOLLOWER.
+func (c *produceCall) leader(code protocol.Code, name []byte, id metadata.TopicID, index int32) kafka.Leader {
+	if c.request.Version < 10 || code != protocol.NotLeaderOrFollower {
+		return kafka.Leader{}
+	}
+	return c.hints.add(c.desk.Cluster, c.local, code, name, id, index)
 }
