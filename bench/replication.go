@@ -133,7 +133,12 @@ func (r *Replication) nodes(ctx context.Context) (*peer.Cluster, error) {
 	if r.cluster != nil {
 		return r.cluster, nil
 	}
-	k, err := peer.StartCluster(ctx, r.Config, fmt.Sprintf("broker.session.timeout.ms=%d", sessionTimeout.Milliseconds()))
+	return r.start(ctx, "log.retention.check.interval.ms=100") // for logs that are kept small while they are written fast
+}
+
+// start starts a cluster.
+func (r *Replication) start(ctx context.Context, settings ...string) (*peer.Cluster, error) {
+	k, err := peer.StartCluster(ctx, r.Config, append(settings, fmt.Sprintf("broker.session.timeout.ms=%d", sessionTimeout.Milliseconds()))...)
 	if err != nil {
 		return nil, err
 	}

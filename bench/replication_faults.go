@@ -94,44 +94,44 @@ func (p *pulse) acknowledged(sent time.Time, err error) {
 	}
 }
 
-// next waits for the first acknowledgement of a record sent after a moment, and gives the time from that to it.
-func (p *pulse) next(after time.Time, limit time.Duration) (time.Duration, error) {
+// next waits for the first acknowledgement of a record sent after a moment.
+func (p *pulse) next(after time.Time, limit time.Duration) (acked time.Time, err error) {
 	answer := make(chan time.Time, 1)
 	p.mu.Lock()
 	p.after, p.answer = after, answer
 	p.mu.Unlock()
 	select {
 	case at := <-answer:
-		return at.Sub(after), nil
+		return at, nil
 	case <-time.After(limit):
 		if err := p.failed.Load(); err != nil {
-			return 0, fmt.Errorf("nothing was acknowledged within %v: %w", limit, *err)
+			return acked, fmt.Errorf("nothing was acknowledged within %v: %w", limit, *err)
 		}
-		return 0, fmt.Errorf("nothing was acknowledged within %v", limit)
+		return acked, fmt.Errorf("nothing was acknowledged within %v", limit)
 	}
 }
 
 // first waits for the first of several.
-func first(pulses []*pulse, after time.Time, limit time.Duration) (took time.Duration, err error) {
+func first(pulses []*pulse, after time.Time, limit time.Duration) (acked time.Time, err error) {
 	type outcome struct {
-		took time.Duration
-		err  error
+		acked time.Time
+		err   error
 	}
 	all := make(chan outcome, len(pulses))
 	for _, p := range pulses {
 		go func() {
-			took, err := p.next(after, limit)
-			all <- outcome{took, err}
+			acked, err := p.next(after, limit)
+			all <- outcome{acked, err}
 		}()
 	}
 	for range pulses {
 		o := <-all
 		if o.err == nil {
-			return o.took, nil
+			return o.acked, nil
 		}
 		err = o.err
 	}
-	return 0, err
+	return acked, err
 }
 
 func (p *pulse) close() {
@@ -221,14 +221,14 @@ func (r *Replication) lead(ctx context.Context, c *report.Case, clients int, cho
 	time.Sleep(200 * time.Millisecond)
 	at := time.Now()
 	do(victim)
-	took, err := first(pulses, at, failoverLimit)
+	acked, err := first(pulses, time.Now(), failoverLimit) // what was sent before may have been acknowledged by the dying
 	if victim.Alive() {
 		victim.Thaw()
 	}
 	if err != nil {
 		return err
 	}
-	f := report.Figures{"failover_ms": ms(took)}
+	f := report.Figures{"failover_ms": ms(acked.Sub(at))}
 	for _, p := range pulses {
 		f["errors"] += float64(p.errors.Load())
 	}
@@ -292,11 +292,11 @@ func (r *Replication) killOne(ctx context.Context, c *report.Case, one *peer.One
 	if err := command(one.Control, fmt.Sprintf("KILL_BROKER %d", id)); err != nil {
 		return err
 	}
-	took, err := p.next(at, failoverLimit)
+	acked, err := p.next(time.Now(), failoverLimit)
 	if err != nil {
 		return err
 	}
-	c.Result("millrace").Add(report.Figures{"failover_ms": ms(took), "errors": float64(p.errors.Load())}, nil)
+	c.Result("millrace").Add(report.Figures{"failover_ms": ms(acked.Sub(at)), "errors": float64(p.errors.Load())}, nil)
 	if err := command(one.Control, fmt.Sprintf("START_BROKER %d", id)); err != nil {
 		return err
 	}

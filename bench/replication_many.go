@@ -15,7 +15,7 @@ const manyPartitions = 10_000
 func (r *Replication) many(ctx context.Context, c *report.Case) error {
 	c.Parameters["partitions"] = manyPartitions
 	r.dropCluster()
-	k, err := r.nodes(ctx)
+	k, err := r.start(ctx)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func StartCluster(ctx context.Context, c *Config, settings ...string) (*Cluster,
 	for i, name := range nodeNames {
 		members = append(members, name+"="+loopback(ports[2*i]))
 	}
-	settings = append([]string{"millrace.log.format=json", "control.listener=", "log.retention.check.interval.ms=100",
+	settings = append([]string{"millrace.log.format=json", "control.listener=",
 		"group.initial.rebalance.delay.ms=0"}, append(settings, c.MillraceSettings...)...)
 	for i, name := range nodeNames {
 		n := &Node{Name: name, ID: int32(i + 1), Addr: loopback(ports[2*i+1])}
@@ -151,8 +151,11 @@ func (n *Node) end() {
 	n.now = nil
 }
 
-// Freeze stops a node's process without a word to anyone, until Thaw.
-func (n *Node) Freeze() { _ = n.now.cmd.Process.Signal(syscall.SIGSTOP) }
+// Freeze stops a node's process without a word to anyone, until Thaw. It gives the kernel the moment that this takes.
+func (n *Node) Freeze() {
+	_ = n.now.cmd.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(20 * time.Millisecond)
+}
 
 // Thaw lets a frozen process go on.
 func (n *Node) Thaw() { _ = n.now.cmd.Process.Signal(syscall.SIGCONT) }
@@ -222,22 +225,27 @@ func (n *Node) AwaitHealth(ctx context.Context, limit time.Duration, wanted func
 
 func awaitHealth(ctx context.Context, addr string, limit time.Duration, wanted func(*wire.Health) bool) error {
 	last := fmt.Errorf("never asked")
-	for end := time.Now().Add(limit); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		c, err := wire.Dial(addr, 5*time.Second)
-		if err != nil {
-			last = err
-			continue
-		}
-		h, err := c.Health()
-		_ = c.Close()
+	for end := time.Now().Add(limit); time.Now().Before(end) && ctx.Err() == nil; {
+		began := time.Now()
+		h, err := health(addr)
 		if err == nil && wanted(h) {
 			return nil
 		}
 		if last = err; err == nil {
 			last = fmt.Errorf("%d partitions, %d without a leader, %d not in sync, led %v", h.Partitions, h.NoLeader, h.NotInSync, h.Led)
 		}
+		time.Sleep(max(10*time.Millisecond, 5*time.Since(began))) // the asking shall not be what takes the time
 	}
 	return fmt.Errorf("not so after %v: %w", limit, last)
+}
+
+func health(addr string) (*wire.Health, error) {
+	c, err := wire.Dial(addr, 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	return c.Health()
 }
 
 // Stop ends all processes, the frozen ones too, and removes their data.
