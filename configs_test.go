@@ -77,13 +77,14 @@ func TestConfigsAreAltered(t *testing.T) {
 // TestAdminTools: what an administrator's client sees of directories and offsets.
 func TestAdminTools(t *testing.T) {
 	s := open(t, 2)
-	c := client(t, s, kgo.MetadataMinAge(50*time.Millisecond), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit())
-	admin := kadm.NewClient(c)
+	admin := kadm.NewClient(client(t, s, kgo.MetadataMinAge(50*time.Millisecond)))
 	for _, name := range []string{"t", "u"} {
 		if _, err := admin.CreateTopic(soon(t), 1, 2, nil, name); err != nil {
 			t.Fatal(err)
 		}
 	}
+	// Only now: a consumer's first question would create its topic.
+	c := client(t, s, kgo.MetadataMinAge(50*time.Millisecond), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit())
 	if err := c.ProduceSync(soon(t), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
