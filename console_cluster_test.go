@@ -123,7 +123,7 @@ func TestConsoleReplicated(t *testing.T) {
 		l.do("PRODUCE t partition=0 x")
 	}
 	first := s.Image().Topic("t").Partitions[0].Leader
-	if text := l.do(fmt.Sprintf("DRAIN %d", first)); !strings.Contains(text, "2 partitions are led by others now, 1 that only it had were copied, 0 have no other place") {
+	if text := l.do(fmt.Sprintf("DRAIN %d", first)); !strings.Contains(text, "2 partitions led by others now, 1 partition copied that only it had, 0 partitions without another place") {
 		t.Errorf("%s", text)
 	}
 	watcher.watchUntil(fmt.Sprintf("broker %d drains", first))

@@ -43,7 +43,7 @@ func (d *Desk) killBroker(c console.KillBroker) (console.Answer, error) {
 		return nil, err
 	}
 	return console.BrokerGone{Broker: c.ID, Lost: lost,
-		Message: fmt.Sprintf("broker %d is dead, and the only copies of %d partitions with it", c.ID, len(lost))}, nil
+		Message: fmt.Sprintf("broker %d is dead, and the only copies of %s with it", c.ID, partitions(len(lost)))}, nil
 }
 
 func (d *Desk) startBroker(c console.StartBroker) (console.Answer, error) {
@@ -68,8 +68,8 @@ func (d *Desk) drain(c console.Drain) (console.Answer, error) {
 	left := d.onlyCopies(c.ID)
 	moved := max(0, ledBy(before, c.ID)-ledBy(d.Host.Image(), c.ID))
 	return console.BrokerGone{Broker: c.ID, Lost: left, Message: fmt.Sprintf(
-		"broker %d is drained: %d partitions are led by others now, %d that only it had were copied, %d have no other place",
-		c.ID, moved, max(0, only-len(left)), len(left))}, nil
+		"broker %d is drained: %s led by others now, %s copied that only it had, %s without another place",
+		c.ID, partitions(moved), partitions(max(0, only-len(left))), partitions(len(left)))}, nil
 }
 
 // listOnlyCopies answers for every broker of the cluster.
@@ -79,7 +79,14 @@ func (d *Desk) listOnlyCopies(c console.OnlyCopies) (console.Answer, error) {
 	}
 	lost := d.onlyCopies(c.ID)
 	return console.BrokerGone{Broker: c.ID, Lost: lost,
-		Message: fmt.Sprintf("broker %d has the only copies of %d partitions", c.ID, len(lost))}, nil
+		Message: fmt.Sprintf("broker %d has the only copies of %s", c.ID, partitions(len(lost)))}, nil
+}
+
+func partitions(n int) string {
+	if n == 1 {
+		return "1 partition"
+	}
+	return fmt.Sprintf("%d partitions", n)
 }
 
 func ledBy(image *metadata.Image, id int32) (n int) {
