@@ -32,6 +32,7 @@ const (
 	doRepeat // deliver and keep
 	doLose
 	doTrim
+	doClean
 	// From here on it takes a fault, or somebody's wish.
 	doCrash
 	doRestart
@@ -54,7 +55,7 @@ const (
 )
 
 var actionNames = [...]string{"learn", "keep", "fetch", "tick", "produce", "consume", "commit", "deliver", "repeat", "lose",
-	"trim", "crash", "restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend",
+	"trim", "clean", "crash", "restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend",
 	"full", "drain", "reassign", "balance", "configure"}
 
 func (a action) String() string {
@@ -188,6 +189,8 @@ func (n *process) do(a action) bool {
 		return n.tick()
 	case doTrim:
 		return p != nil && p.trim(a.n/7)
+	case doClean:
+		return p != nil && p.clean(1+a.n/7%8)
 	case doCrash:
 		n.crash()
 	case doPause:
@@ -327,7 +330,7 @@ func (n *process) balance() bool {
 // usually is how often each kind comes up in a run of average temper.
 var usually = [actionKinds]int{
 	doLearn: 120, doKeep: 40, doFetch: 120, doTick: 40, doProduce: 30, doConsume: 10, doCommit: 20, doDeliver: 500, doRepeat: 20,
-	doLose: 10, doTrim: 10, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 8, doConnect: 20,
+	doLose: 10, doTrim: 10, doClean: 40, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 8, doConnect: 20,
 	doResign: 2, doOutage: 1, doReturn: 15, doCut: 2, doMend: 15, doFull: 2, doDrain: 1, doReassign: 3, doBalance: 10,
 	doConfigure: 1,
 }

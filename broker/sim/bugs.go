@@ -25,6 +25,7 @@ type Bugs struct {
 	OffsetsEarly       bool // groups' offsets are acknowledged when they are written
 	ServedUncommitted  bool // a coordinator serves what it has loaded before that is committed
 	CutEarly           bool // a coordinator's log is cut before its content is committed anew
+	CleanedUncommitted bool // compaction looks at what isn't committed
 	UncommittedRead    bool // consumers read up to the log's end
 }
 

@@ -52,7 +52,7 @@ func (c *coordinator) load() {
 	c.m = group.New(config)
 	for b := range c.p.log.Batches(c.p.log.StartOffset(), c.p.log.EndOffset()) {
 		if err := b.Each(nil, func(r record.Record) error {
-			if err := c.m.Load(r.Key, r.Value); err != nil && r.Key != nil {
+			if err := c.m.Load(r.Key, r.Value); err != nil && r.Key != nil && err != group.ErrUnknownRecord {
 				return err
 			}
 			return nil

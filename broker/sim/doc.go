@@ -14,7 +14,7 @@
 // Messages are delayed, reordered, doubled and lost; links are cut in one direction. Processes crash and lose their RAM, pause,
 // restart before anybody has noticed; leases end though the broker lives; brokers are fenced early and wrongly; controllers
 // change in the middle of a plan; the store goes away; brokers drain and leave; replicas move, there are more or fewer of them,
-// min.insync.replicas changes; memory is full.
+// min.insync.replicas changes; memory is full. In some runs replicas compact their logs, each by itself.
 //
 // # What is checked
 //

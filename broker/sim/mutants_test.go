@@ -36,6 +36,7 @@ var mutants = map[string]sim.Bugs{
 	"consumers read uncommitted":       {UncommittedRead: true},
 	"offsets acknowledged early":       {OffsetsEarly: true},
 	"uncommitted offsets served":       {ServedUncommitted: true},
+	"compaction beyond the HW":         {CleanedUncommitted: true},
 	"compaction cuts early":            {CutEarly: true},
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"millrace/broker/replica"
@@ -27,6 +28,7 @@ type oracle struct {
 	unhealed   map[int32]bool      // brokers that lost their RAM, and are not back in the ISR
 	copies     int                 // that there are at least of what is committed, but for those of the brokers in unhealed
 	sequences  map[producing]int32 // the last committed one
+	latest     map[string]int64    // by key, if logs are compacted: what must not go away, in this loss generation
 	offset     int64               // that the group was promised to have committed, in this loss generation
 	dirty      bool                // there is something new to look at
 	reassigned int                 // how often replicas have moved
@@ -40,7 +42,8 @@ type producing struct {
 }
 
 func newOracle(w *world, part int) *oracle {
-	return &oracle{w: w, part: part, committed: map[int64]entry{}, unhealed: map[int32]bool{}, sequences: map[producing]int32{}}
+	return &oracle{w: w, part: part, committed: map[int64]entry{}, unhealed: map[int32]bool{}, sequences: map[producing]int32{},
+		latest: map[string]int64{}}
 }
 
 // kinds of violations
@@ -120,6 +123,7 @@ func (o *oracle) lossDeclared(is *metadata.Partition) {
 		o.violate(reusedOffset, "loss generation %d begins at %d, offsets up to %d were given out", is.LossGeneration,
 			is.BaseOffset, o.appendEnd)
 	}
+	clear(o.latest)
 	o.generation, o.safeEnd, o.copies, o.offset = is.LossGeneration, 0, is.MinISR(), 0
 	for len(o.bases) <= int(o.generation) {
 		o.bases = append(o.bases, is.BaseOffset)
@@ -151,6 +155,9 @@ func (o *oracle) highMoved(p *partition, to int64) {
 			o.sequenced(p, b)
 		}
 		o.committed[at] = e
+		if p.machine.LossGeneration() == o.generation && o.w.cluster.compact {
+			o.latest[e.key] = max(o.latest[e.key], at)
+		}
 		return true
 	})
 	if end < to {
@@ -289,7 +296,9 @@ func (o *oracle) checkRecords(p *partition, kind string) {
 	if from >= o.safeEnd {
 		return
 	}
+	seen := map[string]int64{}
 	at := p.records(from, o.safeEnd, func(at int64, e entry, _ record.Batch) bool {
+		seen[e.key] = at
 		was, ok := o.committed[at]
 		if ok && was != e {
 			o.violate(kind, "broker %d has %v at %d, committed was %v", p.n.id, e, at, was)
@@ -298,6 +307,11 @@ func (o *oracle) checkRecords(p *partition, kind string) {
 	})
 	if at < o.safeEnd {
 		o.violate(kind, "broker %d has nothing at %d, committed are %d…%d", p.n.id, at, o.trimmedTo, o.safeEnd)
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.latest)) {
+		if at := o.latest[key]; at >= from && at < o.safeEnd && seen[key] != at {
+			o.violate(kind, "broker %d has for key %q nothing after %d, committed was %d", p.n.id, key, seen[key], at)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func (e epochs) EpochEnd(epoch int32) (int32, int64) { return e.p.log.EpochEnd(e
 func (e epochs) EpochAt(offset int64) int32          { return e.p.log.EpochAt(offset) }
 
 func newPartition(n *process, index int) *partition {
-	p := &partition{n: n, index: index, log: plog.New(n.w.pool, logConfig(), 0)}
+	p := &partition{n: n, index: index, log: plog.New(n.w.pool, n.w.logConfig(), 0)}
 	p.machine = replica.New(replica.Config{Self: asReplica(n.member()), LagTimeMaxMs: lagTimeMaxMs, AlterRetryMs: alterRetryMs,
 		FetchBackoffMs: backoffMs, OffsetCeilingStep: ceilingStep}, epochs{p})
 	return p
@@ -110,7 +110,7 @@ func (p *partition) carryOut(f replica.Effect) {
 
 func (p *partition) restart(offset int64, s *snapshot) {
 	p.log.Close()
-	p.log = plog.NewAt(p.n.w.pool, logConfig(), offset, s.epochs)
+	p.log = plog.NewAt(p.n.w.pool, p.n.w.logConfig(), offset, s.epochs)
 	p.seqs = s.seqs.clone()
 	p.high, p.restarted = offset, true
 	p.oracle().dirty = true
@@ -260,15 +260,45 @@ func alterError(errs ...error) error {
 	return nil
 }
 
-// entry is one record as far as it matters: a value that no other batch has, which record of the batch it is, and the epoch.
+// clean takes some steps of a compaction, which belongs to this replica alone.
+func (p *partition) clean(steps int) bool {
+	w := p.n.w
+	rules := plog.CleanRules{NowMs: w.nowMs, UpTo: p.machine.HighWatermark(), KeepEmpty: p.seqs.last}
+	if w.bugs.CleanedUncommitted {
+		rules.UpTo = p.log.EndOffset()
+	}
+	if !w.cluster.compact || !p.log.CleanDue(&rules) {
+		return false
+	}
+	p.oracle().dirty = true
+	for range steps {
+		more, err := p.n.cleaner.Step(p.log, &rules)
+		if err != nil {
+			panic(err)
+		}
+		if !more {
+			w.cleanings++
+			break
+		}
+	}
+	return true
+}
+
+// entry is one record as far as it matters: a value that no other batch has, which record of the batch it is, and the epoch; if
+// logs are compacted the key too.
 type entry struct {
 	value int64
 	delta int32
 	epoch int32
+	key   string
 }
 
-// records walks over [from, to). It says where it found a hole, or to.
+// records walks over [from, to). It says where it found a hole, or to; a log that is compacted has holes.
 func (p *partition) records(from, to int64, f func(offset int64, e entry, b record.Batch) bool) (end int64) {
+	if p.n.w.cluster.compact {
+		p.keyed(from, to, f)
+		return to
+	}
 	next := from
 	for b := range p.log.Batches(from, to) {
 		base := b.BaseOffset()
@@ -283,6 +313,30 @@ func (p *partition) records(from, to int64, f func(offset int64, e entry, b reco
 		}
 	}
 	return next
+}
+
+// keyed is records for a log with holes.
+func (p *partition) keyed(from, to int64, f func(offset int64, e entry, b record.Batch) bool) {
+	for b := range p.log.Batches(from, to) {
+		if err := eachEntry(b, from, to, func(at int64, e entry) bool { return f(at, e, b) }); err == errEnough {
+			return
+		} else if err != nil {
+			p.oracle().violate(brokenLog, "batch at %d: %v", b.BaseOffset(), err)
+		}
+	}
+}
+
+var errEnough = errors.New("enough")
+
+// eachEntry looks at the records of a batch that are in [from, to).
+func eachEntry(b record.Batch, from, to int64, f func(at int64, e entry) bool) error {
+	return b.Each(nil, func(r record.Record) error {
+		at := b.BaseOffset() + int64(r.OffsetDelta)
+		if at < from || at >= to || f(at, entry{b.BaseTimestamp(), r.OffsetDelta, b.PartitionLeaderEpoch(), string(r.Key)}) {
+			return nil
+		}
+		return errEnough
+	})
 }
 
 func (p *partition) String() string {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"millrace/broker/plog"
 	"millrace/broker/replica"
 	"millrace/metadata"
 )
@@ -22,6 +23,7 @@ type process struct {
 	announced bool // lease is known as that of this life
 	under     map[string]bool
 
+	cleaner         plog.Cleaner
 	pidNext, pidEnd int64 // producer ids to hand out
 	fullAfter       int   // so many batches more, and memory is full, once; −1: never
 }

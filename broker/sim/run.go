@@ -73,7 +73,7 @@ func run(o Options, total *Tally, trace func(string, ...any)) *Finding {
 func drawCluster(r *rand.Rand) cluster {
 	return cluster{
 		brokers: []int{3, 3, 3, 4, 4, 5}[r.IntN(6)], partitions: []int{1, 1, 2}[r.IntN(3)], producers: 2 + r.IntN(6),
-		txnMax: []int{0, 8, 127}[r.IntN(3)], groups: r.IntN(3) == 0, prompt: r.IntN(2) == 0,
+		txnMax: []int{0, 8, 127}[r.IntN(3)], groups: r.IntN(3) == 0, compact: r.IntN(4) == 0, prompt: r.IntN(2) == 0,
 	}
 }
 

@@ -31,6 +31,12 @@ func (s *sequences) note(b record.Batch, offset int64) {
 		span{b.ProducerEpoch(), b.BaseSequence(), b.LastSequence(), offset})
 }
 
+// last tells whether a batch is the last one of its producer.
+func (s *sequences) last(b record.Batch) bool {
+	spans := s.byPID[b.ProducerID()]
+	return len(spans) > 0 && spans[len(spans)-1].offset == b.BaseOffset()
+}
+
 // truncate forgets the batches at and above offset.
 func (s *sequences) truncate(offset int64) {
 	for pid, spans := range s.byPID {

@@ -13,6 +13,7 @@ type Tally struct {
 	Elections, Losses                     int
 	Truncations, Snapshots, Reassignments int
 	Offsets, Compactions                  int // of groups
+	Cleanings                             int
 
 	actions [actionKinds]int
 }
@@ -36,6 +37,7 @@ func (t *Tally) count(w *world, f *Finding) {
 	}
 	t.Offsets += w.committer.acked
 	t.Compactions += w.compactions
+	t.Cleanings += w.cleanings
 	for _, a := range f.actions {
 		t.actions[a.kind]++
 		if a.kind >= doCrash || a.kind == doLose || a.kind == doRepeat {
@@ -53,7 +55,7 @@ func (t *Tally) Add(o *Tally) {
 		{&t.Runs, o.Runs}, {&t.Actions, o.Actions}, {&t.Faults, o.Faults}, {&t.Effects, o.Effects}, {&t.Committed, o.Committed},
 		{&t.Acked, o.Acked}, {&t.Elections, o.Elections}, {&t.Losses, o.Losses}, {&t.Truncations, o.Truncations},
 		{&t.Snapshots, o.Snapshots}, {&t.Reassignments, o.Reassignments},
-		{&t.Offsets, o.Offsets}, {&t.Compactions, o.Compactions},
+		{&t.Offsets, o.Offsets}, {&t.Compactions, o.Compactions}, {&t.Cleanings, o.Cleanings},
 	} {
 		*sum.to += sum.n
 	}
@@ -74,6 +76,6 @@ func (t *Tally) ByAction() map[string]int {
 func (t *Tally) String() string {
 	return fmt.Sprintf("%d runs, %d actions (%d of them faults), %d effects, %d records committed, %d batches acknowledged, "+
 		"%d elections, %d losses declared, %d truncations, %d snapshots, %d reassignments ended, %d offsets committed, "+
-		"%d logs of groups compacted", t.Runs, t.Actions, t.Faults, t.Effects, t.Committed, t.Acked, t.Elections, t.Losses,
-		t.Truncations, t.Snapshots, t.Reassignments, t.Offsets, t.Compactions)
+		"%d logs of groups compacted, %d logs cleaned", t.Runs, t.Actions, t.Faults, t.Effects, t.Committed, t.Acked, t.Elections, t.Losses,
+		t.Truncations, t.Snapshots, t.Reassignments, t.Offsets, t.Compactions, t.Cleanings)
 }

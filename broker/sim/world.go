@@ -17,6 +17,7 @@ const (
 	alterRetryMs   = 50
 	backoffMs      = 30
 	requestMs      = 150 // that an acks=all produce waits at most
+	segmentMs      = 40  // where logs are compacted
 	ceilingStep    = 16
 	bytesPerAnswer = 250 // two or three batches
 
@@ -39,6 +40,7 @@ type cluster struct {
 	producers  int
 	txnMax     int  // ops and compares of a transaction; 0: no limit
 	groups     bool // partition 0 has a coordinator
+	compact    bool // logs are compacted
 	prompt     bool // the store answers at once, as one in the process does
 	bugs       Bugs
 }
@@ -65,6 +67,7 @@ type world struct {
 	pids      int64 // the first one of those that producers have who begin with one
 
 	compactions int                                    // of coordinators' logs
+	cleanings   int                                    // of logs that are compacted
 	happened    [replica.EffectInstallSnapshot + 1]int // effects, by kind
 	pool        *slab.Pool
 	trace       func(format string, args ...any) // nil: nobody looks
@@ -194,8 +197,11 @@ func (w *world) touched() {
 	}
 }
 
-func logConfig() plog.Config {
+func (w *world) logConfig() plog.Config {
 	c := plog.DefaultConfig()
+	if w.cluster.compact {
+		c.Compact, c.MinCleanableDirtyRatio, c.SegmentMs = true, 0, segmentMs
+	}
 	c.TimestampAfterMaxMs = 1 << 62 // a batch's timestamp is its value (client.go)
 	c.RetentionMs = -1
 	return c
