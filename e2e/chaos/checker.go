@@ -30,18 +30,25 @@ type checker struct {
 	*history
 	at         []map[int64]seen // by partition: what is at an offset, as first told
 	told       []map[int64]string
-	there      []map[int64]bool // the offsets of final
+	there      []map[int64]bool // by partition: the offsets of final
+	kept       map[sent]bool    // the records of final
 	violations []violation
+}
+
+// sent is a record as its writer knows it.
+type sent struct {
+	writer int32
+	place  int64
 }
 
 // check gives what is wrong with a history. It must not change any more.
 func (h *history) check() []violation {
-	c := &checker{history: h}
+	c := &checker{history: h, kept: map[sent]bool{}}
 	for p := range h.partitions {
 		c.at, c.told = append(c.at, map[int64]seen{}), append(c.told, map[int64]string{})
 		c.there = append(c.there, map[int64]bool{})
 		for _, s := range h.final[p] {
-			c.there[p][s.offset] = true
+			c.there[p][s.offset], c.kept[sent{s.writer, s.place}] = true, true
 		}
 		c.readings(p)
 		c.finalOrder(p)
@@ -139,7 +146,7 @@ func (c *checker) writes(i int32, w *writer) {
 			continue
 		}
 		c.observe(p, seen{a.offset, i, int64(place)}, "the acknowledgement")
-		if !c.there[p][a.offset] && !c.excused(p, a.offset) {
+		if !c.kept[sent{i, int64(place)}] && !c.excused(p, a.offset) {
 			c.report(lostWrite, "partition %d offset %d: %s #%d was acknowledged at %s and is gone", p, a.offset, w.name, place,
 				a.at.Format("15:04:05.000"))
 		}
@@ -148,16 +155,12 @@ func (c *checker) writes(i int32, w *writer) {
 
 // finalOrder looks for duplicates and disorder in what idempotent producers wrote.
 func (c *checker) finalOrder(p int) {
-	type key struct {
-		writer int32
-		place  int64
-	}
-	first, latest := map[key]int64{}, map[int32]int64{}
+	first, latest := map[sent]int64{}, map[int32]int64{}
 	for _, s := range c.final[p] {
 		if s.writer < 0 || int(s.writer) >= len(c.writers) || !c.writers[s.writer].all {
 			continue
 		}
-		k := key{s.writer, s.place}
+		k := sent{s.writer, s.place}
 		if at, twice := first[k]; twice {
 			c.report(duplicate, "partition %d: %s is at offsets %d and %d", p, c.name(s), at, s.offset)
 			continue

@@ -129,6 +129,14 @@ var plants = map[string]struct {
 		[]string{"inconsistent offset: partition 0 offset 2: the final read has a #1, consumer has a #3"}},
 	"acknowledged at another's offset": {func(h *history) { h.writers[0].acks[1].offset = 4 },
 		[]string{"inconsistent offset: partition 0 offset 4"}},
+	"another's record has the offset of one that is gone": {func(h *history) {
+		h.writers[1].begin()
+		for _, list := range [][]seen{h.final[0], h.readers[0].polls[0]} {
+			list[4].writer, list[4].place = 1, 4
+		}
+		h.readers[1].polls[0], h.readers[2].polls[0] = h.final[0], nil
+	}, []string{"inconsistent offset: partition 0 offset 4: the final read has one #4, the acknowledgement has a #2",
+		"lost write: partition 0 offset 4: a #2 was acknowledged"}},
 	"nobody sent it": {func(h *history) {
 		for _, list := range []*[]seen{&h.final[0], &h.readers[0].polls[0], &h.readers[1].polls[0]} {
 			*list = append((*list)[:len(*list):len(*list)], seen{8, 0, 5})
