@@ -139,6 +139,7 @@ func serve(ctx context.Context, c *cobra.Command, s *millrace.Server, cfg *confi
 	if err := feedCommands(ctx, s, f.commands, c.OutOrStdout()); err != nil {
 		return err
 	}
+	defer forgetStartPages(log)()
 	notify(log, daemon.SdNotifyReady+"\nSTATUS=serving "+s.Bootstrap())
 	select {
 	case <-ctx.Done():
