@@ -50,13 +50,14 @@ const (
 	doDrain
 	doReassign
 	doBalance
-	doConfigure // min.insync.replicas
+	doUnregister // a broker that is dead
+	doConfigure  // min.insync.replicas
 	actionKinds
 )
 
 var actionNames = [...]string{"learn", "keep", "fetch", "tick", "produce", "consume", "commit", "deliver", "repeat", "lose",
 	"trim", "clean", "crash", "restart", "pause", "resume", "expire", "refuse", "connect", "resign", "outage", "return", "cut", "mend",
-	"full", "drain", "reassign", "balance", "configure"}
+	"full", "drain", "reassign", "balance", "unregister", "configure"}
 
 func (a action) String() string {
 	name := actionNames[a.kind]
@@ -215,6 +216,8 @@ func (n *process) do(a action) bool {
 		return n.reassign(a.n)
 	case doBalance:
 		return n.balance()
+	case doUnregister:
+		return n.unregister(int32(1 + a.n%w.cluster.brokers))
 	case doConfigure:
 		return n.configure(a.n % 4)
 	}
@@ -299,6 +302,18 @@ func (n *process) reassign(what int) bool {
 	return true
 }
 
+// unregister gives up a broker that is dead: its places go to others.
+func (n *process) unregister(id int32) bool {
+	if n.central.img == nil || n.w.processes[id].alive {
+		return false
+	}
+	n.once(&command{name: "unregister", plan: func(img *metadata.Image) []metadata.Delta {
+		deltas, _ := n.w.policy.UnregisterBroker(img, id)
+		return deltas
+	}, done: n.central.follow})
+	return true
+}
+
 // configure sets min.insync.replicas; 0: back to the cluster's.
 func (n *process) configure(least int) bool {
 	if n.central.img == nil || n.central.img.TopicByID(topicID) == nil {
@@ -332,12 +347,12 @@ var usually = [actionKinds]int{
 	doLearn: 120, doKeep: 40, doFetch: 120, doTick: 40, doProduce: 30, doConsume: 10, doCommit: 20, doDeliver: 500, doRepeat: 20,
 	doLose: 10, doTrim: 10, doClean: 40, doCrash: 3, doRestart: 30, doPause: 2, doResume: 15, doExpire: 2, doRefuse: 8, doConnect: 20,
 	doResign: 2, doOutage: 1, doReturn: 15, doCut: 2, doMend: 15, doFull: 2, doDrain: 1, doReassign: 3, doBalance: 10,
-	doConfigure: 1,
+	doUnregister: 12, doConfigure: 1,
 }
 
 // rare are the kinds that a run may do without, or be full of.
 var rare = []actionKind{doRepeat, doTrim, doCrash, doPause, doExpire, doRefuse, doResign, doOutage, doCut, doFull, doDrain,
-	doReassign, doBalance, doConfigure}
+	doReassign, doBalance, doUnregister, doConfigure}
 
 // temper is a run's own mixture of what happens: the same everywhere would leave most corners unvisited.
 type temper struct {

@@ -134,7 +134,7 @@ func (c *coordinator) reply(f group.Effect) {
 	if !ok { // asked by the oracle
 		return
 	}
-	a := &message{kind: groupAnswer, err: f.Err}
+	a := &message{kind: groupAnswer, offset: q.offset, err: f.Err}
 	if f.Err == nil && q.offset > 0 {
 		c.p.oracle().offsetAcked(c.p, q.offset)
 	}
@@ -208,7 +208,7 @@ func (c *committer) commit(asked int32) bool {
 	return true
 }
 
-// broken: the connection to a broker.
+// broken: the connection to a broker; with it goes what it was asked.
 func (c *committer) broken(id int32) {
 	if c.asked == id {
 		c.asked = 0
@@ -216,6 +216,9 @@ func (c *committer) broken(id int32) {
 }
 
 func (c *committer) answered(m *message) {
+	if c.asked == 0 || m.offset != c.last {
+		return // of a connection that was given up
+	}
 	c.asked = 0
 	if m.err == nil {
 		c.acked++
@@ -225,7 +228,7 @@ func (c *committer) answered(m *message) {
 func (n *process) commit(m *message) {
 	p := n.hosted(0)
 	if p == nil || p.groups == nil || !p.groups.serving {
-		n.reply(m, &message{kind: groupAnswer, err: errors.New("not the coordinator")})
+		n.reply(m, &message{kind: groupAnswer, offset: m.offset, err: errors.New("not the coordinator")})
 		return
 	}
 	p.groups.step(&group.Commit{GroupID: groupID, Generation: -1, RetentionMs: -1, Topics: []group.CommitTopic{

@@ -159,9 +159,9 @@ func (w *world) lose(m *message) {
 			n.snapshotArrived(&message{follower: m.follower, epoch: m.epoch, err: replica.ErrNotLeader})
 		})
 	case groupRequest:
-		w.committer.broken(m.to)
+		w.committer.answered(&message{offset: m.offset, err: errUnavailable})
 	case groupAnswer:
-		w.committer.broken(m.from)
+		w.committer.answered(&message{offset: m.offset, err: errUnavailable})
 	case commitRequest:
 		w.lost(m.from, m.life, func(n *process) { n.central.answer(m.command, 0, errUnavailable) })
 	case commitAnswer:

@@ -180,6 +180,10 @@ func (w *world) imageChanged(old *metadata.Image, deltas []metadata.Delta) {
 			}
 			w.oracles[d.Index].changed(was, &d.Partition)
 		case metadata.BrokerRegistered:
+			w.say("  → broker %v registered", d.Broker.Member())
+			w.touched()
+		case metadata.BrokerRemoved:
+			w.say("  → broker %d unregistered", d.ID)
 			w.touched()
 		case metadata.BrokerChanged:
 			w.say("  → broker %v fenced %v draining %v", d.Broker.Member(), d.Broker.Fenced, d.Broker.Draining)
