@@ -209,14 +209,19 @@ func TestConsoleHangsUpOnHTTP(t *testing.T) {
 
 // The console and a Kafka client see the same groups, records and lags.
 func TestConsoleLag(t *testing.T) {
+	t.Run("classic", func(t *testing.T) { checkLag(t) })
+	t.Run("consumer", func(t *testing.T) { checkLag(t, kgo.ServerSideBalancer()) })
+}
+
+func checkLag(t *testing.T, opts ...kgo.Opt) {
 	s := open(t, 3, "control.listener=127.0.0.1:0", "num.partitions=4")
 	l := dial(t, openControl(t, s))
 	l.do("CREATE_TOPIC t")
 	for i := range 8 {
 		l.do(fmt.Sprintf("PRODUCE t partition=%d x", i%4))
 	}
-	c := client(t, s, kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit(),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := client(t, s, append(opts, kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	for n, ctx := 0, soon(t); n < 8; {
 		fetches := c.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {

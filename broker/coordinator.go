@@ -11,6 +11,7 @@ import (
 	"millrace/broker/plog"
 	"millrace/config"
 	"millrace/jobs"
+	"millrace/metadata"
 	"millrace/protocol/record"
 )
 
@@ -24,10 +25,11 @@ type Coordinator struct {
 	stepping  bool
 	writes    []groupWrite // into the log, oldest first; not yet known to be durable
 	builder   record.Builder
-	compactAt int64    // the size of the log at which it is written anew
-	cutTo     int64    // the log's start, when it has been
-	cutWhen   int64    // the high watermark that makes it so; 0: nothing is to be cut
-	gone      []string // topics that were deleted while the log was replayed
+	compactAt int64           // the size of the log at which it is written anew
+	cutTo     int64           // the log's start, when it has been
+	cutWhen   int64           // the high watermark that makes it so; 0: nothing is to be cut
+	gone      []string        // topics that were deleted while the log was replayed
+	image     *metadata.Image // the last one whose topics this coordinator was told of; nil: none yet
 
 	began   time.Time
 	beganMs int64
@@ -63,6 +65,10 @@ func groupConfig(c *config.Config) group.Config {
 	g.InitialRebalanceDelayMs = int64(c.GroupInitialRebalanceDelayMs)
 	g.MinSessionTimeoutMs, g.MaxSessionTimeoutMs = c.GroupMinSessionTimeoutMs, c.GroupMaxSessionTimeoutMs
 	g.MaxSize = int(c.GroupMaxSize)
+	g.ConsumerSessionTimeoutMs = int64(c.GroupConsumerSessionTimeoutMs)
+	g.ConsumerHeartbeatIntervalMs = c.GroupConsumerHeartbeatIntervalMs
+	g.ConsumerMaxSize = int(c.GroupConsumerMaxSize)
+	g.Assignors = c.GroupConsumerAssignors
 	g.OffsetMetadataMaxSize = int(c.OffsetMetadataMaxBytes)
 	g.OffsetsRetentionMs = int64(c.OffsetsRetentionMinutes) * 60_000
 	g.OffsetsRetentionCheckIntervalMs = c.OffsetsRetentionCheckIntervalMs

@@ -58,8 +58,13 @@ func (c *Coordinator) loaded(m *group.Machine) {
 	if n := m.Groups(); n > 0 {
 		p.broker.deps.Log.Info("group coordinator loaded", zap.Int32("partition", p.Index), zap.Int("groups", n))
 	}
-	c.step(&group.Loaded{}, nil)
+	// A change may be known to the cluster and on its way here, or the other way round.
 	image := p.broker.deps.Cluster.Image()
+	if c.image != nil && c.image.Revision() > image.Revision() {
+		image = c.image
+	}
+	c.step(&group.TopicsChanged{View: topicView{image}}, nil)
+	c.step(&group.Loaded{}, nil)
 	for _, topic := range m.Topics() {
 		if image.Topic(topic) == nil {
 			c.gone = append(c.gone, topic)

@@ -74,6 +74,7 @@ func (b *Broker) Lead(_, new *metadata.Image, deltas []metadata.Delta) {
 func (b *Broker) Follow(_, new *metadata.Image, deltas []metadata.Delta) {
 	b.learn(new, deltas, func(p *metadata.Partition) bool { return !p.LedBy(b.Self) })
 	b.fetchers.forget(new.Void)
+	b.topicsChanged(new, deltas)
 }
 
 // news is what one worker is told of a change of one partition.

@@ -60,10 +60,20 @@ type Config struct {
 	ProducerIDExpirationMs      int32
 
 	// Groups and their offsets.
-	GroupInitialRebalanceDelayMs    int32
-	GroupMinSessionTimeoutMs        int32
-	GroupMaxSessionTimeoutMs        int32
-	GroupMaxSize                    int32
+	GroupInitialRebalanceDelayMs int32
+	GroupMinSessionTimeoutMs     int32
+	GroupMaxSessionTimeoutMs     int32
+	GroupMaxSize                 int32
+
+	GroupConsumerSessionTimeoutMs       int32
+	GroupConsumerMinSessionTimeoutMs    int32
+	GroupConsumerMaxSessionTimeoutMs    int32
+	GroupConsumerHeartbeatIntervalMs    int32
+	GroupConsumerMinHeartbeatIntervalMs int32
+	GroupConsumerMaxHeartbeatIntervalMs int32
+	GroupConsumerMaxSize                int32
+	GroupConsumerAssignors              []string // not empty
+
 	OffsetsTopicNumPartitions       int32
 	OffsetsTopicReplicationFactor   int16
 	OffsetsTopicSegmentBytes        int32

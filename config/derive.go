@@ -36,6 +36,7 @@ func (c *Config) derive() error {
 		problems = append(problems, c.problem("group.min.session.timeout.ms",
 			fmt.Sprintf("expected no more than group.max.session.timeout.ms, which is %d", c.GroupMaxSessionTimeoutMs)))
 	}
+	problems = append(problems, c.deriveConsumerGroups()...)
 	c.TopicDefaults = c.topicDefaults()
 	if t := &c.TopicDefaults; t.MinCompactionLagMs > t.MaxCompactionLagMs {
 		problems = append(problems, c.problem("log.cleaner.min.compaction.lag.ms",
@@ -121,4 +122,31 @@ func (c *Config) checkAdvertised(protocols map[string]string) (problems []error)
 // isController: KRaft's own listeners, which have no counterpart here.
 func (c *Config) isController(l Listener) bool {
 	return l.Name == "CONTROLLER" || slices.ContainsFunc(c.controllerNames, func(n string) bool { return strings.EqualFold(n, l.Name) })
+}
+
+// deriveConsumerGroups holds the times of consumer groups against their bounds.
+func (c *Config) deriveConsumerGroups() (problems []error) {
+	within := func(name string, value, low, high int32) {
+		minimum, maximum := strings.Replace(name, "consumer.", "consumer.min.", 1), strings.Replace(name, "consumer.", "consumer.max.", 1)
+		switch {
+		case low > high:
+			problems = append(problems, c.problem(minimum, fmt.Sprintf("expected no more than %s, which is %d", maximum, high)))
+		case value < low:
+			problems = append(problems, c.problem(name, fmt.Sprintf("expected at least %s, which is %d", minimum, low)))
+		case value > high:
+			problems = append(problems, c.problem(name, fmt.Sprintf("expected no more than %s, which is %d", maximum, high)))
+		}
+	}
+	within("group.consumer.session.timeout.ms", c.GroupConsumerSessionTimeoutMs, c.GroupConsumerMinSessionTimeoutMs,
+		c.GroupConsumerMaxSessionTimeoutMs)
+	within("group.consumer.heartbeat.interval.ms", c.GroupConsumerHeartbeatIntervalMs, c.GroupConsumerMinHeartbeatIntervalMs,
+		c.GroupConsumerMaxHeartbeatIntervalMs)
+	if c.GroupConsumerHeartbeatIntervalMs >= c.GroupConsumerSessionTimeoutMs {
+		problems = append(problems, c.problem("group.consumer.heartbeat.interval.ms",
+			fmt.Sprintf("expected less than group.consumer.session.timeout.ms, which is %d", c.GroupConsumerSessionTimeoutMs)))
+	}
+	if len(c.GroupConsumerAssignors) == 0 {
+		problems = append(problems, c.problem("group.consumer.assignors", "expected at least one"))
+	}
+	return problems
 }

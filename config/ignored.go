@@ -43,8 +43,11 @@ var ignoredGroups = []group{
 		transaction.* transactional.*`},
 	{reason: "there are no quotas yet", names: `
 		quota.* client.quota.callback.class max.connections.per.ip.overrides max.connection.creation.rate`},
-	{reason: "only the classic group protocol is there yet", names: `
-		group.consumer.* group.share.* group.streams.* errors.deadletterqueue.*`},
+	{reason: "a consumer group changes from and to the classic protocol while it is empty, and assigns at once", names: `
+		group.consumer.migration.policy group.consumer.assignment.interval.ms group.consumer.min.assignment.interval.ms
+		group.consumer.max.assignment.interval.ms`},
+	{reason: "there are neither share nor streams groups yet", names: `
+		group.share.* group.streams.* errors.deadletterqueue.*`},
 	{reason: "there is no JVM", names: `
 		metric.reporters metrics.* kafka.metrics.* auto.include.jmx.reporter telemetry.* config.providers*
 		create.topic.policy.* alter.config.policy.*`},

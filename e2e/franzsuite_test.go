@@ -17,11 +17,6 @@ import (
 // ApiVersions, is listed too, so that nothing is skipped unnoticed and an entry that is no longer true fails.
 var leftOut = map[string]string{
 	"TestTxnEtl":                               "transactions",
-	"Test848RegexBrokerResolves":               "KIP-848",
-	"TestGroupSimple/848":                      "KIP-848",
-	"TestGroupETL/range/848":                   "KIP-848",
-	"TestGroupETL/sticky/848":                  "KIP-848",
-	"TestGroupETL/sticky/848/static":           "KIP-848",
 	"TestConsumeRegexShareSkipsInternal":       "share groups",
 	"TestShareGroup":                           "share groups",
 	"TestShareGroupETL":                        "share groups",

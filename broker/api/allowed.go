@@ -33,11 +33,16 @@ var allowed = map[int16]map[protocol.Code]bool{
 		protocol.InvalidGroupID),
 	kmsg.Heartbeat.Int16(): codes(protocol.CoordinatorNotAvailable, protocol.NotCoordinator, protocol.UnknownMemberID, protocol.FencedInstanceID, protocol.IllegalGeneration,
 		protocol.RebalanceInProgress, protocol.GroupAuthorizationFailed, protocol.InvalidGroupID),
+	kmsg.ConsumerGroupHeartbeat.Int16(): codes(protocol.CoordinatorNotAvailable, protocol.CoordinatorLoadInProgress,
+		protocol.NotCoordinator, protocol.InvalidRequest, protocol.UnknownMemberID, protocol.FencedMemberEpoch,
+		protocol.FencedInstanceID, protocol.UnsupportedAssignor, protocol.UnreleasedInstanceID, protocol.GroupMaxSizeReached,
+		protocol.InvalidRegularExpression, protocol.GroupIDNotFound, protocol.GroupAuthorizationFailed,
+		protocol.TopicAuthorizationFailed, protocol.UnsupportedVersion),
 	kmsg.OffsetCommit.Int16(): codes(protocol.CoordinatorNotAvailable, protocol.CoordinatorLoadInProgress,
 		protocol.NotCoordinator, protocol.UnknownMemberID, protocol.FencedInstanceID, protocol.IllegalGeneration,
 		protocol.RebalanceInProgress, protocol.OffsetMetadataTooLarge, protocol.InvalidCommitOffsetSize,
 		protocol.UnknownTopicOrPartition, protocol.UnknownTopicID, protocol.RequestTimedOut,
-		protocol.StaleMemberEpoch, protocol.GroupIDNotFound, protocol.InvalidGroupID,
+		protocol.StaleMemberEpoch, protocol.UnsupportedVersion, protocol.GroupIDNotFound, protocol.InvalidGroupID,
 		protocol.TopicAuthorizationFailed, protocol.GroupAuthorizationFailed),
 }
 
@@ -51,6 +56,8 @@ var standIn = map[int16]protocol.Code{
 	kmsg.SyncGroup.Int16():    protocol.CoordinatorNotAvailable,
 	kmsg.Heartbeat.Int16():    protocol.CoordinatorNotAvailable,
 	kmsg.OffsetCommit.Int16(): protocol.CoordinatorNotAvailable,
+
+	kmsg.ConsumerGroupHeartbeat.Int16(): protocol.CoordinatorNotAvailable,
 }
 
 func codes(known ...protocol.Code) map[protocol.Code]bool {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -12,7 +11,7 @@ import (
 
 // DescribeGroups, key 15, versions 0–6 (KIP-345, KIP-430, KIP-1043).
 //
-// A group that nobody knows is Dead; that this is an error too is only said from version 6 on.
+// A group that nobody knows, or that is of the consumer protocol, is Dead; that this is an error too is only said from version 6 on.
 func (c *call) describeGroups(req *kmsg.DescribeGroupsRequest) {
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
 	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
@@ -33,7 +32,7 @@ func (c *call) described(req *kmsg.DescribeGroupsRequest, rg *kmsg.DescribeGroup
 	if errors.Is(err, group.ErrGroupNotFound) {
 		rg.State = group.Dead.String()
 		if req.Version >= 6 {
-			rg.ErrorCode, rg.ErrorMessage = c.code(err), new(fmt.Sprintf("Group %s not found.", rg.Group))
+			rg.ErrorCode, rg.ErrorMessage = c.code(err), new(err.Error())
 		}
 	} else if err != nil {
 		rg.ErrorCode = c.code(err)

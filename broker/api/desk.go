@@ -193,4 +193,6 @@ var handlers = map[int16]handler{
 	kmsg.DescribeQuorum.Int16():             on((*call).describeQuorum),
 	kmsg.FetchSnapshot.Int16():              on((*call).fetchSnapshot),
 	kmsg.UnregisterBroker.Int16():           on((*call).unregisterBroker),
+	kmsg.ConsumerGroupHeartbeat.Int16():     on((*call).consumerGroupHeartbeat),
+	kmsg.ConsumerGroupDescribe.Int16():      on((*call).consumerGroupDescribe),
 }

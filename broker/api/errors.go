@@ -105,6 +105,13 @@ var wire = []struct {
 	{group.ErrNonEmptyGroup, protocol.NonEmptyGroup},
 	{group.ErrSubscribedToTopic, protocol.GroupSubscribedToTopic},
 	{group.ErrGroupNotFound, protocol.GroupIDNotFound},
+	{group.ErrInvalidRequest, protocol.InvalidRequest},
+	{group.ErrFencedMemberEpoch, protocol.FencedMemberEpoch},
+	{group.ErrUnreleasedInstanceID, protocol.UnreleasedInstanceID},
+	{group.ErrUnsupportedAssignor, protocol.UnsupportedAssignor},
+	{group.ErrStaleMemberEpoch, protocol.StaleMemberEpoch},
+	{group.ErrInvalidRegularExpression, protocol.InvalidRegularExpression},
+	{group.ErrUnsupportedVersion, protocol.UnsupportedVersion},
 	{group.ErrOffsetMetadataTooLarge, protocol.OffsetMetadataTooLarge},
 }
 

@@ -14,7 +14,7 @@ func (c *call) offsetCommit(req *kmsg.OffsetCommitRequest) {
 	o := &offsetCommit{call: c, req: req, resp: req.ResponseKind().(*kmsg.OffsetCommitResponse)}
 	o.event = &group.Commit{
 		GroupID: req.Group, MemberID: req.MemberID, InstanceID: req.InstanceID, Generation: req.Generation,
-		RetentionMs: -1, GroupNotFound: req.Version >= 9,
+		RetentionMs: -1, GroupNotFound: req.Version >= 9, UnsupportedEpochs: req.Version < 9,
 	}
 	if req.Version <= 4 {
 		o.event.RetentionMs = req.RetentionTimeMillis

@@ -46,7 +46,11 @@ func onlyGroup(req *kmsg.OffsetFetchRequest) kmsg.OffsetFetchRequestGroup {
 func (c *call) fetchGroup(req *kmsg.OffsetFetchRequest, asked *kmsg.OffsetFetchRequestGroup,
 	rg *kmsg.OffsetFetchResponseGroup, done func()) {
 	rg.Group = asked.Group
-	e := &group.FetchOffsets{GroupID: asked.Group, All: asked.Topics == nil, RequireStable: req.RequireStable}
+	e := &group.FetchOffsets{GroupID: asked.Group, All: asked.Topics == nil, RequireStable: req.RequireStable,
+		MemberID: asked.MemberID, MemberEpoch: asked.MemberEpoch}
+	if e.MemberID == nil && e.MemberEpoch >= 0 {
+		e.MemberID = new("") // an epoch of nobody: refused
+	}
 	image := c.image()
 	rg.Topics = make([]kmsg.OffsetFetchResponseGroupTopic, 0, len(asked.Topics))
 	var out []int // index in rg.Topics of each topic of e

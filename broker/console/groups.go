@@ -83,7 +83,7 @@ func ask[R any](b *broker.Broker, groupID string, e group.Event) (R, error) {
 
 // report says where a group is in each partition that it has committed an offset for or has assigned to a member.
 func (d *Desk) report(b *broker.Broker, id string) (console.LagReport, error) {
-	described, err := ask[*group.DescribeResult](b, id, &group.Describe{GroupID: id})
+	described, err := d.describe(b, id)
 	if err != nil {
 		return console.LagReport{}, err
 	}
@@ -91,9 +91,8 @@ func (d *Desk) report(b *broker.Broker, id string) (console.LagReport, error) {
 	if err != nil {
 		return console.LagReport{}, err
 	}
-	r := console.LagReport{GroupRow: console.GroupRow{Group: id, State: described.State.String(),
-		Protocol: described.Protocol, Generation: described.Generation, Members: len(described.Members),
-		Coordinator: b.ID, Lag: -1}}
+	described.row.Coordinator, described.row.Lag = b.ID, -1
+	r := console.LagReport{GroupRow: described.row}
 	rows := map[partition]*console.LagRow{}
 	at := func(topic string, index int32) *console.LagRow {
 		k := partition{topic, index}
@@ -107,10 +106,10 @@ func (d *Desk) report(b *broker.Broker, id string) (console.LagReport, error) {
 			at(t.Name, p.Partition).CurrentOffset = p.Offset
 		}
 	}
-	for _, m := range described.Members {
-		for _, p := range assigned(m.Assignment) {
+	for _, m := range described.members {
+		for _, p := range m.has {
 			row := at(p.topic, p.index)
-			row.MemberID, row.Host, row.ClientID = m.MemberID, m.ClientHost, m.ClientID
+			row.MemberID, row.Host, row.ClientID = m.id, m.host, m.clientID
 		}
 	}
 	r.Rows = d.lags(rows, &r.GroupRow)
@@ -120,6 +119,56 @@ func (d *Desk) report(b *broker.Broker, id string) (console.LagReport, error) {
 type partition struct {
 	topic string
 	index int32
+}
+
+// description is a group of either protocol.
+type description struct {
+	row     console.GroupRow
+	members []describedMember
+}
+
+type describedMember struct {
+	id, host, clientID string
+	has                []partition
+}
+
+func (d *Desk) describe(b *broker.Broker, id string) (g description, err error) {
+	classic, err := ask[*group.DescribeResult](b, id, &group.Describe{GroupID: id})
+	if errors.Is(err, group.ErrGroupNotFound) {
+		return d.describeConsumers(b, id)
+	}
+	if err != nil {
+		return g, err
+	}
+	g.row = console.GroupRow{Group: id, State: classic.State.String(), Protocol: classic.Protocol, Generation: classic.Generation,
+		Members: len(classic.Members)}
+	for _, m := range classic.Members {
+		g.members = append(g.members, describedMember{m.MemberID, m.ClientHost, m.ClientID, assigned(m.Assignment)})
+	}
+	return g, nil
+}
+
+func (d *Desk) describeConsumers(b *broker.Broker, id string) (g description, err error) {
+	r, err := ask[*group.DescribeConsumerResult](b, id, &group.DescribeConsumer{GroupID: id})
+	if err != nil {
+		return g, err
+	}
+	image := d.Host.Image()
+	g.row = console.GroupRow{Group: id, State: r.State.String(), Protocol: r.Assignor, Generation: r.Epoch, Members: len(r.Members)}
+	for _, m := range r.Members {
+		x := describedMember{id: m.MemberID, host: m.ClientHost, clientID: m.ClientID}
+		for _, t := range m.Assigned {
+			topic := image.TopicByID(metadata.TopicID(t.Topic))
+			if topic == nil {
+				continue
+			}
+			for _, p := range t.Partitions {
+				x.has = append(x.has, partition{topic.Name, p})
+			}
+		}
+		g.members = append(g.members, x)
+	}
+	return g, nil
 }
 
 // lags fills in the ends and sums up.

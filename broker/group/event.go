@@ -152,7 +152,7 @@ type FetchOffsets struct {
 	Topics  []FetchTopic
 	// RequireStable: wait for the commits that are on their way (version 7 and above, KIP-447).
 	RequireStable bool
-	// MemberID and MemberEpoch are those of a member of a consumer group (version 9 and above); nil and -1: of nobody's.
+	// MemberID and MemberEpoch are those of a member of a consumer group (version 9 and above); nil: it is nobody's.
 	MemberID    *string
 	MemberEpoch int32
 }

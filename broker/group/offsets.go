@@ -150,8 +150,8 @@ func (g *Group) apply(writes []offsetWrite) {
 
 func (m *Machine) fetchOffsets(e *FetchOffsets) {
 	g := m.groups[e.GroupID]
-	if g != nil && g.consumer != nil && (e.MemberID != nil || e.MemberEpoch >= 0) {
-		if err := g.consumer.checkEpoch(orEmpty(e.MemberID), e.MemberEpoch); err != nil {
+	if g != nil && g.consumer != nil && e.MemberID != nil {
+		if err := g.consumer.checkEpoch(*e.MemberID, e.MemberEpoch); err != nil {
 			m.reply(e.Token, err, nil)
 			return
 		}

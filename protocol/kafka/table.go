@@ -60,6 +60,8 @@ var table = []API{
 	api(kmsg.FetchSnapshot, "FetchSnapshot", 1, 1, 0).internal(),
 	api(kmsg.DescribeCluster, "DescribeCluster", 0, 2, 0),
 	api(kmsg.UnregisterBroker, "UnregisterBroker", 0, 0, 0),
+	api(kmsg.ConsumerGroupHeartbeat, "ConsumerGroupHeartbeat", 0, 1, 0),
+	api(kmsg.ConsumerGroupDescribe, "ConsumerGroupDescribe", 0, 1, 0),
 	api(kmsg.ListConfigResources, "ListConfigResources", 0, 1, 0),
 	api(kmsg.DescribeTopicPartitions, "DescribeTopicPartitions", 0, 0, 0),
 }

@@ -47,6 +47,8 @@ const wantTable = `| key | API | versions | advertised | flexible from |
 | 59 | FetchSnapshot | 1–1 | – | 0 |
 | 60 | DescribeCluster | 0–2 | 0–2 | 0 |
 | 64 | UnregisterBroker | 0–0 | 0–0 | 0 |
+| 68 | ConsumerGroupHeartbeat | 0–1 | 0–1 | 0 |
+| 69 | ConsumerGroupDescribe | 0–1 | 0–1 | 0 |
 | 74 | ListConfigResources | 0–1 | 0–1 | 0 |
 | 75 | DescribeTopicPartitions | 0–0 | 0–0 | 0 |
 `
