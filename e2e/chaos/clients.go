@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -17,8 +16,7 @@ type workload struct {
 	rate  float64 // records a second of each writer
 	h     *history
 
-	errors   counts       // by name, of records that were given up
-	sent     atomic.Int64 // records acknowledged by all or one
+	errors   counts // by name, of records that were given up
 	stopping chan struct{}
 	writing  sync.WaitGroup
 	cancel   context.CancelFunc // of the readers
@@ -126,7 +124,6 @@ func (w *workload) write(c *kgo.Client, number int, to *writer) {
 		c.Produce(context.Background(), &kgo.Record{Partition: to.partition, Key: key, Value: value}, func(r *kgo.Record, err error) {
 			if err == nil {
 				to.acked(place, r.Offset, time.Now())
-				w.sent.Add(1)
 			} else {
 				w.errors.add(err.Error())
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -135,12 +134,4 @@ func (h *history) gaps(least time.Duration) (found []gap) {
 		}
 	}
 	return found
-}
-
-func (h *history) String() string {
-	var b strings.Builder
-	for _, w := range h.writers {
-		fmt.Fprintf(&b, "%s: %d sent\n", w.name, len(w.acks))
-	}
-	return b.String()
 }

@@ -110,19 +110,6 @@ func (n *node) alive() bool {
 	}
 }
 
-// isReady tells whether the process serves.
-func (n *node) isReady() bool {
-	if !n.alive() {
-		return false
-	}
-	select {
-	case <-n.now.ready:
-		return true
-	default:
-		return false
-	}
-}
-
 // kill ends the process at once, and waits until it is gone.
 func (n *node) kill() {
 	n.expectEnd()
