@@ -382,7 +382,7 @@ brokers in one process. Each figure is told with its target.`,
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			r := &bench.Replication{Config: cfg, Short: short, Only: only, Log: c.ErrOrStderr(), Out: c.OutOrStdout()}
+			r := &bench.Replication{Config: cfg, Short: short, Loose: loose, Only: only, Log: c.ErrOrStderr(), Out: c.OutOrStdout()}
 			rep, err := r.Run(ctx, benchCommandLine())
 			if err == nil && f.out != "" {
 				err = report.WriteAll(f.out, rep)
