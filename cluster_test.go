@@ -330,6 +330,66 @@ func TestSilence(t *testing.T) {
 	c.roundTrip("u", 30)
 }
 
+// TestKillInCluster: a broker whose process goes on dies and comes back, and is out of the cluster in between.
+func TestKillInCluster(t *testing.T) {
+	c := shared(t)
+	c.createTopic("a", "t", 3)
+	load := startStream(t, manual(t, c.seeds()), "t")
+	load.more(30)
+	s := c.servers[c.office()]
+	id := s.Brokers()[0].ID
+	if err := s.KillBroker(id); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the dead broker is fenced", fenced(id))
+	if !s.Ready() { // it has no broker to wait for
+		t.Error("not ready without a broker")
+	}
+	load.more(30)
+	if restart(t, s, id); s.Broker(id) == nil {
+		t.Error("the broker isn't back")
+	}
+	c.eventually("it is back in every ISR", func(other *millrace.Server) bool {
+		for _, p := range other.Image().Topic("t").Partitions {
+			if p.InISR(id) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	load.more(30)
+	load.check()
+}
+
+// TestRemove: any process takes out a broker of any other, after a drain; one that isn't reached only if nothing is lost with
+// it, or by force.
+func TestRemove(t *testing.T) {
+	c := shared(t, "broker.session.timeout.ms=60000")
+	c.createTopic("a", "t", 1)
+	c.roundTrip("t", 30)
+	b, other := c.broker("b"), c.broker("c")
+	if err := c.servers["a"].RemoveBroker(b); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("it is gone, and its process knows", func(s *millrace.Server) bool { return s.Image().Broker(b) == nil && s.Broker(b) == nil })
+	for i, p := range c.servers["a"].Image().Topic("t").Partitions {
+		if p.LossGeneration > 0 || p.HasReplica(b) {
+			t.Errorf("partition %d is %+v", i, p)
+		}
+	}
+	c.crash("c")
+	c.eventually("the dead one is fenced", fenced(other))
+	lost := c.servers["a"].OnlyCopies(other)
+	if err := c.servers["a"].RemoveBroker(other); err == nil || len(lost) == 0 {
+		t.Errorf("RemoveBroker of one with the only copies of %v = %v", lost, err)
+	}
+	done := make(chan error, 1)
+	c.servers["a"].StopBrokerNow(other, func(err error) { done <- err })
+	if err := <-done; err != nil || c.servers["a"].Image().Broker(other) != nil {
+		t.Errorf("StopBrokerNow = %v", err)
+	}
+}
+
 // TestRestart: a process that dies and is back before anybody has noticed has its place and its id, and another life.
 func TestRestart(t *testing.T) {
 	c := embedded(t)

@@ -96,7 +96,7 @@ func TestHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	for _, path := range []string{"/healthz", "/debug/pprof/goroutine?debug=1", "/debug/pprof/heap"} {
+	for _, path := range []string{"/healthz", "/readyz", "/debug/pprof/goroutine?debug=1", "/debug/pprof/heap"} {
 		resp, err := client.Get("http://" + addr + path)
 		if err != nil {
 			t.Fatal(err)
