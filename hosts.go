@@ -284,6 +284,7 @@ func (s *Server) changed(old, new *metadata.Image, deltas []metadata.Delta) {
 	if new.Controller().Token == 0 {
 		s.stand()
 	}
+	s.forgetPeers(new)
 	s.sessions.poke()
 	s.news.tell()
 }
@@ -312,7 +313,7 @@ func (s *Server) admit(registered *metadata.Broker) {
 	h.member = registered.Member()
 	h.broker = broker.New(h.member, broker.Deps{
 		Cluster: s.central, Config: s.config, Slabs: s.slabs, Wheel: s.wheel, Handover: s.handover,
-		Log: s.log.With(zap.Int32("broker", registered.ID)), Now: time.Now, Source: s.source,
+		Log: s.log.With(zap.Int32("broker", registered.ID)), Now: time.Now, Source: s.source, Peer: s.peer,
 	})
 	s.watchGroups(h.broker)
 	h.handler.desk.Store(api.NewDesk(api.Deps{
@@ -327,14 +328,64 @@ func (s *Server) source(follower, leader metadata.Member) broker.Source {
 	if b := s.Broker(leader.Broker); b != nil && b.Self == leader {
 		return b.Source(follower)
 	}
-	return link.Open(link.Options{Self: follower, Log: s.log, Address: func() (string, bool) {
-		b := s.central.Image().Broker(leader.Broker)
-		if b == nil || b.Member() != leader {
+	return link.Open(link.Options{Self: follower, Log: s.log, Address: s.addressOfMember(leader)})
+}
+
+// peer is how brokers of this process speak with a broker about transactions: without a socket, if that is one of this
+// process, too. The ways to others are kept until the broker's life is over.
+func (s *Server) peer(m metadata.Member) broker.Peer {
+	if b := s.Broker(m.Broker); b != nil && b.Self == m {
+		return b
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.peers[m]; p != nil {
+		return p
+	}
+	if b := s.central.Image().Broker(m.Broker); s.closed || !s.several() || b == nil || b.Member() != m {
+		return nil
+	}
+	p := link.OpenPeer(link.PeerOptions{Log: s.log, Address: s.addressOfMember(m)})
+	s.peers[m] = p
+	return p
+}
+
+// forgetPeers closes the ways to brokers whose life is over.
+func (s *Server) forgetPeers(img *metadata.Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for m, p := range s.peers {
+		if b := img.Broker(m.Broker); b == nil || b.Member() != m {
+			delete(s.peers, m)
+			p.Close()
+		}
+	}
+}
+
+// closePeers closes all the ways to other brokers. Nobody makes one after that.
+func (s *Server) closePeers() {
+	s.mu.Lock()
+	peers := s.peers
+	s.peers = nil
+	s.mu.Unlock()
+	for _, p := range peers {
+		p.Close()
+	}
+	for _, p := range peers {
+		p.Wait()
+	}
+}
+
+// addressOfMember is where a broker of another process is found, while it lives this life.
+func (s *Server) addressOfMember(m metadata.Member) func() (string, bool) {
+	return func() (string, bool) {
+		b := s.central.Image().Broker(m.Broker)
+		if b == nil || b.Member() != m {
 			return "", false
 		}
 		address, _ := s.addressOf(b)
 		return address, address != ""
-	}})
+	}
 }
 
 // displace stops a broker of this process whose id isn't its own any more: it was removed from the cluster by somebody

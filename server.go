@@ -13,6 +13,7 @@ import (
 
 	"millrace/broker"
 	front "millrace/broker/console"
+	"millrace/broker/link"
 	"millrace/config"
 	"millrace/jobs"
 	"millrace/metadata"
@@ -56,13 +57,14 @@ type Server struct {
 	failed     chan struct{}  // closed when the server can't go on
 
 	mu      sync.RWMutex
-	hosts   map[int32]*host  // guarded by mu: the brokers of this process, by id
-	pending map[uint64]*host // guarded by mu: listening and not yet registered, by incarnation
-	killed  map[int32]*host  // guarded by mu: those that KillBroker closed
-	leaving map[*host]bool   // guarded by mu: those of hosts that StopBroker closes
-	drawn   bool             // guarded by mu: the first incarnation was drawn
-	closed  bool             // guarded by mu
-	err     error            // guarded by mu: why the server can't go on
+	hosts   map[int32]*host                // guarded by mu: the brokers of this process, by id
+	pending map[uint64]*host               // guarded by mu: listening and not yet registered, by incarnation
+	killed  map[int32]*host                // guarded by mu: those that KillBroker closed
+	leaving map[*host]bool                 // guarded by mu: those of hosts that StopBroker closes
+	peers   map[metadata.Member]*link.Peer // guarded by mu: the ways to brokers of other processes
+	drawn   bool                           // guarded by mu: the first incarnation was drawn
+	closed  bool                           // guarded by mu
+	err     error                          // guarded by mu: why the server can't go on
 }
 
 // BrokerInfo is what is told of a broker of this process.
@@ -84,7 +86,7 @@ func Open(o Options) (*Server, error) { return OpenContext(context.Background(),
 // millrace.etcd.endpoints it waits until the metadata can be read and written, or ctx is done; else it doesn't wait.
 func OpenContext(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{config: o.Config, log: o.Log, logLevel: o.LogLevel, began: time.Now(), token: newIncarnation(), done: make(chan struct{}),
-		failed: make(chan struct{}), hosts: map[int32]*host{}, pending: map[uint64]*host{}, killed: map[int32]*host{}, leaving: map[*host]bool{}}
+		failed: make(chan struct{}), hosts: map[int32]*host{}, pending: map[uint64]*host{}, killed: map[int32]*host{}, leaving: map[*host]bool{}, peers: map[metadata.Member]*link.Peer{}}
 	if s.config == nil {
 		s.config = config.Default()
 	}
@@ -196,6 +198,7 @@ func (s *Server) end(farewell bool) error {
 	if s.presence != nil { // first, so that the office is free before this process looks dead
 		s.presence.close(farewell)
 	}
+	s.closePeers()
 	for _, h := range hosts {
 		h.close()
 	}

@@ -66,7 +66,7 @@ func TestCoordinatorDies(t *testing.T) {
 	p := produce(ctx, c.client(kgo.RequiredAcks(kgo.AllISRAcks())), "orders")
 	eventually(t, "the group reads", func() bool { return g.count() > 500 })
 	offsets := c.servers["a"].Image().Topic(metadata.ConsumerOffsetsTopic)
-	coordinator := offsets.Partitions[broker.OffsetsPartition("readers", len(offsets.Partitions))].Leader
+	coordinator := offsets.Partitions[broker.CoordinatorPartition("readers", len(offsets.Partitions))].Leader
 	for name := range c.servers {
 		if c.broker(name) == coordinator {
 			c.crash(name)

@@ -42,6 +42,8 @@ type Deps struct {
 
 	// Source is how a follower reaches a leader; nil: there is no way. The source belongs to the broker that asked.
 	Source func(follower, leader metadata.Member) Source
+	// Peer is how another broker is reached about transactions; nil: there is no way now. The peer belongs to the callee.
+	Peer func(metadata.Member) Peer
 }
 
 // NowMs is the time in Kafka's unit: milliseconds since 1970.
@@ -64,6 +66,7 @@ type Broker struct {
 	alters      alters
 	catchUp     catchUp
 	producerIDs producerIDs
+	admissions  admissions
 	groupWatch  atomic.Pointer[func(group.GroupChange)]
 	config      atomic.Pointer[config.Config]
 	sweeper     jobs.Timer
@@ -111,6 +114,7 @@ func workerCount(c *config.Config) int {
 func (b *Broker) Close() {
 	close(b.closed)
 	b.deps.Wheel.Cancel(&b.sweeper)
+	b.admissions.close()
 	for _, p := range b.Replicas() {
 		b.remove(p, nil)
 	}

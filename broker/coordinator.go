@@ -40,11 +40,12 @@ type Coordinator struct {
 	tick    tickTask
 }
 
-// groupWrite are records that the machine wants to be durable.
+// groupWrite are records that the machine wants to be durable, or a transaction's marker that it hears of when it is.
 type groupWrite struct {
-	id  group.PersistID
-	end int64 // the high watermark that makes them so
-	err error // the log refused them
+	id    group.PersistID
+	end   int64 // the high watermark that makes them so
+	err   error // the log refused them
+	ended *group.TransactionEnded
 }
 
 // batchBytesMax bounds the batches that a coordinator writes: a commit of ten thousand partitions is several.
@@ -129,7 +130,11 @@ func (c *Coordinator) settle() {
 			return
 		}
 		c.writes = c.writes[1:]
-		c.carryOut(&group.Persisted{ID: w.id, Err: w.err}, nil)
+		if w.ended != nil {
+			c.carryOut(w.ended, nil)
+		} else {
+			c.carryOut(&group.Persisted{ID: w.id, Err: w.err}, nil)
+		}
 	}
 	c.writes = nil
 }
@@ -141,7 +146,7 @@ func (c *Coordinator) carryOut(e group.Event, token any) {
 		case group.EffectReply:
 			f.Token.(*groupCall).done(f.Result, f.Err)
 		case group.EffectPersist:
-			w := groupWrite{id: f.ID, err: c.write(f.Records)}
+			w := groupWrite{id: f.ID, err: c.write(f.Records, batchOf(&f))}
 			w.end = c.partition.log.EndOffset()
 			c.writes = append(c.writes, w)
 		case group.EffectGroupChanged:
@@ -150,28 +155,51 @@ func (c *Coordinator) carryOut(e group.Event, token any) {
 	}
 }
 
+// batchOf says what batches an EffectPersist wants.
+func batchOf(f *group.Effect) record.Options {
+	if !f.Transactional {
+		return record.Options{}
+	}
+	return record.Options{Transactional: true, Idempotent: true, ProducerID: f.ProducerID, ProducerEpoch: f.ProducerEpoch, BaseSequence: -1}
+}
+
+// ended notes a transaction's marker that was just appended to the log. While the log is replayed it will be found there.
+func (c *Coordinator) ended(b record.Batch) {
+	if m, ok := b.Marker(); ok && c.serving() == nil {
+		c.writes = append(c.writes, groupWrite{end: c.partition.log.EndOffset(),
+			ended: &group.TransactionEnded{ProducerID: b.ProducerID(), Commit: m.Commit}})
+	}
+}
+
 // write appends records to the partition's log, in as few batches as their size allows. If it fails after the first
 // batch, some are there: offsets that were committed although the client was told to try again, which it will.
-func (c *Coordinator) write(records []group.Record) error {
+func (c *Coordinator) write(records []group.Record, o record.Options) error {
 	p := c.partition
 	now := p.broker.deps.Now()
 	nowMs := now.UnixMilli()
 	for len(records) > 0 {
-		c.builder.Reset(record.Options{})
+		c.builder.Reset(o)
 		for len(records) > 0 && (c.builder.Count() == 0 || c.builder.SizeBytes() < batchBytesMax) {
 			c.builder.Append(record.Record{Timestamp: nowMs, Key: records[0].Key, Value: records[0].Value})
 			records = records[1:]
 		}
-		b := c.builder.Bytes()
-		if err := p.machine.Admit(true, int32(c.builder.Count())); err != nil {
-			return group.ErrCoordinatorNotAvailable
-		}
-		appended, err := p.log.Append(b, p.LeaderEpoch(), nowMs)
-		if err != nil {
+		if err := p.appendOwn(c.builder.Bytes(), now); err != nil {
 			return refusal(err)
 		}
-		p.appended(b, appended, now)
 	}
+	return nil
+}
+
+// appendOwn appends a batch that a coordinator has made of its own.
+func (p *Partition) appendOwn(b record.Batch, now time.Time) error {
+	if err := p.machine.Admit(true, b.Count()); err != nil {
+		return err
+	}
+	appended, err := p.log.Append(b, p.LeaderEpoch(), now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	p.appended(b, appended, now)
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (c *Coordinator) load() {
 	c.replay(m, p.log.StartOffset())
 }
 
-// replay takes the next part of the log. Nothing is appended meanwhile: only this coordinator writes to the log.
+// replay takes the next part of the log. Of what is appended meanwhile, which is markers only, it takes notice, too.
 func (c *Coordinator) replay(m *group.Machine, from int64) {
 	if c.closed {
 		return
@@ -36,8 +36,20 @@ func (c *Coordinator) replay(m *group.Machine, from int64) {
 			return
 		}
 		bytes += b.SizeBytes()
+		if b.IsControl() {
+			if marker, ok := b.Marker(); ok {
+				m.LoadMarker(b.ProducerID(), marker.Commit)
+			}
+			continue
+		}
 		if err := b.Each(&scratch, func(r record.Record) error {
-			if err := m.Load(r.Key, r.Value); err != nil {
+			err := error(nil)
+			if b.IsTransactional() {
+				err = m.LoadTransactional(b.ProducerID(), r.Key, r.Value)
+			} else {
+				err = m.Load(r.Key, r.Value)
+			}
+			if err != nil {
 				p.broker.deps.Log.Warn("a record of __consumer_offsets was skipped", zap.Int32("partition", p.Index),
 					zap.Int64("offset", b.BaseOffset()+int64(r.OffsetDelta)), zap.Error(err))
 			}
@@ -90,7 +102,7 @@ func (c *Coordinator) compact() {
 	var records []group.Record
 	bytes := 0
 	flush := func() bool {
-		if err := c.write(records); err != nil {
+		if err := c.write(records, record.Options{}); err != nil {
 			return false
 		}
 		records, bytes = records[:0], 0

@@ -16,7 +16,7 @@ import (
 )
 
 // The hashes are Java's String.hashCode.
-func TestOffsetsPartition(t *testing.T) {
+func TestCoordinatorPartition(t *testing.T) {
 	tests := []struct {
 		id   string
 		want int32
@@ -30,8 +30,8 @@ func TestOffsetsPartition(t *testing.T) {
 		{"😀", (0xd83d*31 + 0xde00) % 50},
 	}
 	for _, test := range tests {
-		if got := broker.OffsetsPartition(test.id, 50); got != test.want {
-			t.Errorf("OffsetsPartition(%q) = %d, want %d", test.id, got, test.want)
+		if got := broker.CoordinatorPartition(test.id, 50); got != test.want {
+			t.Errorf("CoordinatorPartition(%q) = %d, want %d", test.id, got, test.want)
 		}
 	}
 }

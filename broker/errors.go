@@ -38,6 +38,12 @@ var (
 	ErrOutOfOrderSequence = errors.New("out of order sequence number")
 	// ErrInvalidProducerEpoch: a newer epoch of this producer id has already written.
 	ErrInvalidProducerEpoch = errors.New("producer epoch is older than the partition's")
+	// ErrInvalidTxnState: a batch that isn't transactional from a producer that has a transaction open.
+	ErrInvalidTxnState = errors.New("the producer has a transaction open")
+	// ErrUnverified: a transaction's first batch here, and the coordinator hasn't said that it belongs to one.
+	ErrUnverified = errors.New("the partition was not added to the transaction")
+	// ErrCoordinatorFenced: a later coordinator of the transaction has written its marker.
+	ErrCoordinatorFenced = errors.New("a later coordinator of the transaction has written")
 	// ErrPolicyViolation: the topic's cleanup policy doesn't allow it.
 	ErrPolicyViolation = errors.New("the topic's cleanup policy does not allow it")
 	// ErrClosing: the broker is being closed.

@@ -8,6 +8,7 @@ import (
 	"millrace/jobs"
 	"millrace/metadata"
 	"millrace/protocol"
+	"millrace/protocol/record"
 )
 
 // FetchPart is one partition's part of a Fetch: where to read, and what was found.
@@ -24,7 +25,8 @@ type FetchPart struct {
 	DivergingEnd     int64
 	LastStableOffset int64
 	LogStartOffset   int64
-	ViewFrom, ViewTo int // this part's records are Fetch.Views[ViewFrom:ViewTo]
+	Aborted          []AbortedTransaction // of a Committed fetch: those among the records
+	ViewFrom, ViewTo int                  // this part's records are Fetch.Views[ViewFrom:ViewTo]
 	Bytes            int
 
 	readable int64 // the end of what could be read: the high watermark, for a follower the end of the log
@@ -37,15 +39,16 @@ type FetchPart struct {
 // are the caller's. The struct can be used again afterwards.
 type Fetch struct {
 	jobs.Link
-	Parts    []FetchPart     // not to be reallocated before Done: waiting partitions point into it
-	Set      *FetchSet       // if not nil, its parts are read instead of Parts
-	All      bool            // of a Set: read every part that has news, even if there is no room left for records
-	From     metadata.Member // the follower that fetches; zero: a consumer
-	MaxWait  time.Duration
-	BytesMin int
-	BytesMax int
-	Done     func(*Fetch) // called once; must not block
-	Owner    any          // the caller's
+	Parts     []FetchPart     // not to be reallocated before Done: waiting partitions point into it
+	Set       *FetchSet       // if not nil, its parts are read instead of Parts
+	All       bool            // of a Set: read every part that has news, even if there is no room left for records
+	From      metadata.Member // the follower that fetches; zero: a consumer
+	Committed bool            // isolation.level read_committed: up to the last stable offset
+	MaxWait   time.Duration
+	BytesMin  int
+	BytesMax  int
+	Done      func(*Fetch) // called once; must not block
+	Owner     any          // the caller's
 
 	Views []protocol.View
 	Bytes int // in all views
@@ -236,11 +239,11 @@ func (p *Partition) read(f *Fetch, part *FetchPart) {
 	part.waiter.unlink()
 	part.ViewFrom, part.ViewTo, part.Bytes, part.urgent = len(f.Views), len(f.Views), 0, false
 	part.HighWatermark, part.LastStableOffset, part.LogStartOffset = -1, -1, -1
-	part.DivergingEpoch, part.DivergingEnd = -1, -1
+	part.DivergingEpoch, part.DivergingEnd, part.Aborted = -1, -1, nil
 	if f.From != (metadata.Member{}) {
 		p.answer(f, part)
 	} else if part.Err = p.servingAt(part.LeaderEpoch); part.Err == nil {
-		part.readable = p.highWatermark()
+		part.readable = p.readable(f)
 		p.readLog(f, part)
 	}
 	f.urgent = f.urgent || part.Err != nil || part.urgent
@@ -256,9 +259,24 @@ func (p *Partition) readLog(f *Fetch, part *FetchPart) {
 		part.Err = err
 		return
 	}
-	part.HighWatermark, part.LastStableOffset = p.highWatermark(), p.highWatermark()
+	part.HighWatermark, part.LastStableOffset = p.highWatermark(), p.lastStable()
 	part.ViewTo, part.Bytes = len(views), n
 	f.Bytes += n
+	if f.Committed && n > 0 && len(p.producers.txns.aborted) > 0 {
+		part.Aborted = p.producers.txns.abortedIn(part.Offset, endOf(views[part.ViewFrom:]))
+	}
+}
+
+// endOf is the offset behind the last of some batches. It looks at each of the last view's.
+func endOf(views []protocol.View) (end int64) {
+	for rest := views[len(views)-1].Bytes; len(rest) > 0; {
+		b, next, err := record.Next(rest)
+		if err != nil {
+			panic("broker: the log holds what is no batch: " + err.Error())
+		}
+		end, rest = b.LastOffset()+1, next
+	}
+	return end
 }
 
 // answer reads for a follower: up to the end of the log, if its own is a beginning of it.
@@ -284,6 +302,9 @@ func (p *Partition) answer(f *Fetch, part *FetchPart) {
 func (p *Partition) readable(f *Fetch) int64 {
 	if f.From != (metadata.Member{}) {
 		return p.log.EndOffset()
+	}
+	if f.Committed {
+		return p.lastStable()
 	}
 	return p.highWatermark()
 }

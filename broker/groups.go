@@ -51,22 +51,27 @@ func AskCoordinator[R any](b *Broker, groupID string, e group.Event, ready func(
 
 // coordinatorOf is the partition whose coordinator has a group, nil if this broker has no replica of it.
 func (b *Broker) coordinatorOf(groupID string) *Partition {
-	t := b.deps.Cluster.Image().Topic(metadata.ConsumerOffsetsTopic)
+	return b.hostOf(metadata.ConsumerOffsetsTopic, groupID)
+}
+
+// hostOf is this broker's replica of the partition of a coordinators' topic that an id belongs to, nil if it has none.
+func (b *Broker) hostOf(topic, id string) *Partition {
+	t := b.deps.Cluster.Image().Topic(topic)
 	if t == nil {
 		return nil
 	}
-	p, err := b.partitionOf(t, OffsetsPartition(groupID, len(t.Partitions)))
+	p, err := b.partitionOf(t, CoordinatorPartition(id, len(t.Partitions)))
 	if err != nil {
 		return nil
 	}
 	return p
 }
 
-// OffsetsPartition is the partition of __consumer_offsets that a group belongs to: Kafka's tools know it too, so it is
-// Java's String.hashCode, made positive as Kafka does it.
-func OffsetsPartition(groupID string, partitions int) int32 {
+// CoordinatorPartition is the partition of __consumer_offsets that a group belongs to, and that of __transaction_state of a
+// transactional id: Kafka's tools know it too, so it is Java's String.hashCode, made positive as Kafka does it.
+func CoordinatorPartition(id string, partitions int) int32 {
 	var h int32
-	for _, r := range groupID {
+	for _, r := range id {
 		if high, low := utf16.EncodeRune(r); high != 0xfffd {
 			h = 31*(31*h+high) + low
 		} else {
@@ -83,15 +88,24 @@ func OffsetsPartition(groupID string, partitions int) int32 {
 // The topic of the coordinators is created when it is first asked for. done must not block; the error is
 // group.ErrCoordinatorNotAvailable.
 func (b *Broker) FindCoordinators(groupIDs []string, done func([]*metadata.Broker, error)) {
+	b.findCoordinators(metadata.ConsumerOffsetsTopic, groupIDs, done)
+}
+
+// FindTransactionCoordinators is FindCoordinators for transactional ids.
+func (b *Broker) FindTransactionCoordinators(ids []string, done func([]*metadata.Broker, error)) {
+	b.findCoordinators(metadata.TransactionStateTopic, ids, done)
+}
+
+func (b *Broker) findCoordinators(topic string, ids []string, done func([]*metadata.Broker, error)) {
 	find := func() bool {
 		image := b.deps.Cluster.Image()
-		t := image.Topic(metadata.ConsumerOffsetsTopic)
+		t := image.Topic(topic)
 		if t == nil {
 			return false
 		}
-		found := make([]*metadata.Broker, len(groupIDs))
-		for i, id := range groupIDs {
-			found[i] = image.Broker(image.LeaderOf(&t.Partitions[OffsetsPartition(id, len(t.Partitions))]))
+		found := make([]*metadata.Broker, len(ids))
+		for i, id := range ids {
+			found[i] = image.Broker(image.LeaderOf(&t.Partitions[CoordinatorPartition(id, len(t.Partitions))]))
 		}
 		done(found, nil)
 		return true
@@ -99,7 +113,7 @@ func (b *Broker) FindCoordinators(groupIDs []string, done func([]*metadata.Broke
 	if find() {
 		return
 	}
-	spec := AutoTopic(metadata.ConsumerOffsetsTopic, b.deps.Config)
+	spec := AutoTopic(topic, b.deps.Config)
 	b.deps.Cluster.CreateTopics([]metadata.TopicSpec{spec}, false, func(r []metadata.TopicResult) {
 		if err := r[0].Err; err != nil && !errors.Is(err, metadata.ErrTopicExists) || !find() {
 			done(nil, group.ErrCoordinatorNotAvailable)

@@ -15,6 +15,7 @@ type OffsetQuery struct {
 	Partition   *Partition
 	TimestampMs int64 // a moment, or one of the special times
 	LeaderEpoch int32 // the client's; -1: not told
+	Committed   bool  // isolation.level read_committed: the last stable offset stands for the high watermark
 
 	Err              error
 	Offset           int64 // -1: no record is late enough
@@ -46,16 +47,20 @@ func (p *Partition) offsetAt(q *OffsetQuery) {
 			return
 		}
 	}
+	end := p.highWatermark()
+	if q.Committed {
+		end = p.lastStable()
+	}
 	switch q.TimestampMs {
 	case LatestTimestamp:
-		q.Offset, q.FoundEpoch = p.highWatermark(), p.LeaderEpoch()
+		q.Offset, q.FoundEpoch = end, p.LeaderEpoch()
 	case EarliestTimestamp, EarliestLocalTimestamp:
 		q.Offset, q.FoundEpoch = p.log.StartOffset(), p.log.EpochAt(p.log.StartOffset())
 	case LatestTieredTimestamp, EarliestPendingUploadTimestamp:
 	case MaxTimestamp:
-		q.setFound(p.log.OffsetOfMaxTimestamp(p.highWatermark()))
+		q.setFound(p.log.OffsetOfMaxTimestamp(end))
 	default:
-		q.setFound(p.log.OffsetForTime(q.TimestampMs, p.highWatermark()))
+		q.setFound(p.log.OffsetForTime(q.TimestampMs, end))
 	}
 }
 

@@ -31,7 +31,8 @@ type Partition struct {
 	waiters     waiters // consumers that wait for the high watermark
 	followers   waiters // followers that wait for the end of the log
 	replication replication
-	coordinator *Coordinator // while this broker leads a partition of __consumer_offsets
+	coordinator *Coordinator    // while this broker leads a partition of __consumer_offsets
+	txns        *txnCoordinator // while this broker leads a partition of __transaction_state
 	figures     figures
 }
 
@@ -76,6 +77,9 @@ func (p *Partition) key() PartitionKey { return PartitionKey{p.TopicID, p.Index}
 
 // coordinates says that whoever leads the partition coordinates groups.
 func (p *Partition) coordinates() bool { return p.Topic == metadata.ConsumerOffsetsTopic }
+
+// coordinatesTransactions says that whoever leads the partition coordinates transactions.
+func (p *Partition) coordinatesTransactions() bool { return p.Topic == metadata.TransactionStateTopic }
 
 // serving says whether clients can use the partition here: another broker may lead it, its log may not have arrived yet,
 // or have left.
@@ -150,7 +154,12 @@ func (p *Partition) sweep(nowMs, producerExpirationMs int64) {
 	}
 	p.retain(nowMs)
 	p.producers.expire(nowMs - producerExpirationMs)
+	p.producers.txns.forget(p.log.StartOffset(), p.highWatermark(), nowMs-verificationMs)
 }
+
+// verificationMs is how long a verified producer may take to send its first batch. Its produce waits for the answer, so it
+// takes no time at all unless something is wrong.
+const verificationMs = 60_000
 
 // retain removes what the topic's retention doesn't keep. The leader decides it, for all replicas.
 func (p *Partition) retain(nowMs int64) {

@@ -99,7 +99,12 @@ func (p *Partition) append(part *AppendPart, op *Produce) {
 	if part.Err = p.machine.Admit(op.Acks == AcksAll, part.Batch.LastOffsetDelta()+1); part.Err != nil {
 		return
 	}
-	first, duplicate, err := p.producers.check(part.Batch)
+	first, duplicate, err := int64(-1), false, error(nil)
+	if part.Batch.IsControl() { // a coordinator's: clients' are refused before
+		err = p.producers.checkMarker(part.Batch)
+	} else {
+		first, duplicate, err = p.producers.check(part.Batch)
+	}
 	if err != nil {
 		part.Err = err
 		return
@@ -144,6 +149,9 @@ func (p *Partition) awaitCommit(part *AppendPart, op *Produce, end int64) {
 func (p *Partition) appended(b record.Batch, a plog.Appended, now time.Time) {
 	nowMs := now.UnixMilli()
 	p.producers.note(b, a.BaseOffset, nowMs)
+	if p.coordinator != nil && b.IsControl() {
+		p.coordinator.ended(b)
+	}
 	p.replication.unread += int64(len(b))
 	e := &p.worker.appended
 	*e = replica.Appended{Head: replica.Head{NowMs: p.broker.clockAt(now)}, EndOffset: a.LastOffset + 1}

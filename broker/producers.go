@@ -23,6 +23,10 @@ type producerState struct {
 	count    int8 // of spans in use
 	spans    [sequencesKept]sequenceSpan
 	seenAtMs int64
+
+	open             bool  // a transaction
+	first            int64 // its first offset
+	coordinatorEpoch int32 // of the last marker; -1: there was none
 }
 
 // producers holds the sequence state of a partition's idempotent producers. It belongs to the partition's worker.
@@ -31,6 +35,7 @@ type producerState struct {
 // producer.id.expiration.ms, and refusing it would be fatal in clients for a harmless cause.
 type producers struct {
 	byID map[int64]*producerState
+	txns transactions
 }
 
 // check decides whether a batch may be appended. A batch that is one of the last five is a duplicate, and first is
@@ -41,18 +46,18 @@ func (ps *producers) check(b record.Batch) (first int64, duplicate bool, err err
 		return -1, false, nil
 	}
 	s := ps.byID[id]
-	if s == nil || s.count == 0 {
-		return -1, false, nil
+	if s == nil {
+		return -1, false, ps.checkTransactional(b, s)
 	}
 	sequence, epoch := b.BaseSequence(), b.ProducerEpoch()
 	switch {
 	case epoch < s.epoch:
 		return -1, false, ErrInvalidProducerEpoch
-	case epoch > s.epoch:
+	case epoch > s.epoch || s.count == 0: // there was only a marker
 		if sequence != 0 {
 			return -1, false, ErrOutOfOrderSequence
 		}
-		return -1, false, nil
+		return -1, false, ps.checkTransactional(b, s)
 	}
 	last := lastSequence(b)
 	for _, span := range s.spans[:s.count] {
@@ -63,25 +68,43 @@ func (ps *producers) check(b record.Batch) (first int64, duplicate bool, err err
 	if sequence != nextSequence(s.spans[s.count-1].last) {
 		return -1, false, ErrOutOfOrderSequence
 	}
-	return -1, false, nil
+	return -1, false, ps.checkTransactional(b, s)
 }
 
 // note remembers an appended batch.
 func (ps *producers) note(b record.Batch, baseOffset, nowMs int64) {
-	id := b.ProducerID()
-	if id < 0 {
-		return
+	switch {
+	case b.ProducerID() < 0:
+	case b.IsControl():
+		ps.noteMarker(b, baseOffset, nowMs)
+	default:
+		s := ps.state(b)
+		s.noteSequence(b, baseOffset, nowMs)
+		ps.noteTransactional(b, s, baseOffset)
 	}
-	s := ps.byID[id]
+}
+
+// state finds or makes the state of a batch's producer.
+func (ps *producers) state(b record.Batch) *producerState {
+	s := ps.byID[b.ProducerID()]
 	if s == nil {
 		if ps.byID == nil {
 			ps.byID = make(map[int64]*producerState)
 		}
-		s = &producerState{epoch: b.ProducerEpoch()}
-		ps.byID[id] = s
+		s = &producerState{epoch: b.ProducerEpoch(), coordinatorEpoch: -1}
+		ps.byID[b.ProducerID()] = s
 	}
+	return s
+}
+
+// noteSequence remembers a batch's sequence numbers. A coordinator's own batches have none.
+func (s *producerState) noteSequence(b record.Batch, baseOffset, nowMs int64) {
+	s.seenAtMs = nowMs
 	if s.epoch != b.ProducerEpoch() {
 		s.epoch, s.count = b.ProducerEpoch(), 0
+	}
+	if b.BaseSequence() < 0 {
+		return
 	}
 	if s.count == sequencesKept {
 		copy(s.spans[:], s.spans[1:])
@@ -89,7 +112,6 @@ func (ps *producers) note(b record.Batch, baseOffset, nowMs int64) {
 	}
 	s.spans[s.count] = sequenceSpan{b.BaseSequence(), lastSequence(b), baseOffset}
 	s.count++
-	s.seenAtMs = nowMs
 }
 
 // truncate takes the state back to what it was when the log ended at to: of producers that have sent something later, what
@@ -101,17 +123,30 @@ func (ps *producers) truncate(to int64, log *plog.Log) {
 			cut[id] = s
 			s.keepBelow(log.StartOffset())
 		}
+		if s.open && s.first >= to {
+			s.open = false
+		}
+	}
+	for _, o := range ps.txns.truncate(to) {
+		s := ps.byID[o.producerID]
+		if s == nil {
+			s = &producerState{epoch: o.epoch, coordinatorEpoch: -1}
+			ps.byID[o.producerID] = s
+		}
+		s.open, s.first = true, o.first
+		cut[o.producerID] = s
+		s.keepBelow(log.StartOffset())
 	}
 	if len(cut) == 0 {
 		return
 	}
 	for b := range log.Batches(log.StartOffset(), to) {
-		if s := cut[b.ProducerID()]; s != nil {
-			ps.note(b, b.BaseOffset(), s.seenAtMs)
+		if s := cut[b.ProducerID()]; s != nil && !b.IsControl() {
+			s.noteSequence(b, b.BaseOffset(), s.seenAtMs)
 		}
 	}
 	for id, s := range cut {
-		if s.count == 0 {
+		if s.count == 0 && !s.open {
 			delete(ps.byID, id)
 		}
 	}
@@ -126,10 +161,10 @@ func (s *producerState) keepBelow(offset int64) {
 	s.count = n
 }
 
-// expire forgets the producers that have not written since beforeMs.
+// expire forgets the producers that have not written since beforeMs, unless they have a transaction open.
 func (ps *producers) expire(beforeMs int64) {
 	for id, s := range ps.byID {
-		if s.seenAtMs < beforeMs {
+		if s.seenAtMs < beforeMs && !s.open {
 			delete(ps.byID, id)
 		}
 	}

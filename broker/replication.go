@@ -138,13 +138,20 @@ func (p *Partition) settle() {
 	if r.moved {
 		r.moved = false
 		tell(&p.figures.high, p.highWatermark())
-		p.waiters.wake(int(r.unread))
+		if len(p.producers.txns.open) > 0 {
+			p.waiters.wakeAll() // who reads committed records may now read what was counted before
+		} else {
+			p.waiters.wake(int(r.unread))
+		}
 		p.followers.list()
 		if p.highWatermark() == p.log.EndOffset() {
 			r.unread = 0
 		}
 		if p.coordinator != nil {
 			p.coordinator.durable()
+		}
+		if p.txns != nil {
+			p.txns.durable()
 		}
 	}
 	p.arm()
@@ -160,6 +167,10 @@ func (p *Partition) roleChanged() {
 			p.coordinator = newCoordinator(p)
 			p.coordinator.load()
 		}
+		if p.coordinatesTransactions() && p.txns == nil {
+			p.txns = newTxnCoordinator(p)
+			p.txns.load()
+		}
 		return
 	}
 	p.waiters.unlinkParts() // they are listed, and fail when they are read
@@ -170,6 +181,10 @@ func (p *Partition) roleChanged() {
 func (p *Partition) endCoordinator() {
 	if c := p.coordinator; c != nil {
 		p.coordinator = nil
+		c.close()
+	}
+	if c := p.txns; c != nil {
+		p.txns = nil
 		c.close()
 	}
 }

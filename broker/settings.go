@@ -55,8 +55,11 @@ func (b *Broker) settings(t *metadata.Topic) settings {
 // AutoTopic is the topic that is created under a name because somebody asked for it: with the broker's defaults, or,
 // for a topic of the cluster's own, with what that needs.
 func AutoTopic(name string, c *config.Config) metadata.TopicSpec {
-	if name == metadata.ConsumerOffsetsTopic {
+	switch name {
+	case metadata.ConsumerOffsetsTopic:
 		return offsetsTopic(c)
+	case metadata.TransactionStateTopic:
+		return transactionsTopic(c)
 	}
 	return metadata.TopicSpec{Name: name, Partitions: -1, ReplicationFactor: -1}
 }
@@ -67,6 +70,15 @@ func offsetsTopic(c *config.Config) metadata.TopicSpec {
 	compact, segment := "compact", strconv.Itoa(int(c.OffsetsTopicSegmentBytes))
 	return metadata.TopicSpec{
 		Name: metadata.ConsumerOffsetsTopic, Partitions: c.OffsetsTopicNumPartitions, ReplicationFactor: -1,
+		Configs: map[string]*string{"cleanup.policy": &compact, "segment.bytes": &segment},
+	}
+}
+
+// transactionsTopic is __transaction_state as Apache Kafka makes it; of its replicas the same holds.
+func transactionsTopic(c *config.Config) metadata.TopicSpec {
+	compact, segment := "compact", strconv.Itoa(int(c.TransactionsTopicSegmentBytes))
+	return metadata.TopicSpec{
+		Name: metadata.TransactionStateTopic, Partitions: c.TransactionsTopicNumPartitions, ReplicationFactor: -1,
 		Configs: map[string]*string{"cleanup.policy": &compact, "segment.bytes": &segment},
 	}
 }

@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"millrace/broker/plog"
 	"millrace/broker/replica"
@@ -49,9 +51,16 @@ func (p *Partition) snapshot() *snapshot {
 	}
 	for id, of := range p.producers.byID {
 		before := *of
+		before.open = false
 		if before.keepBelow(s.start); before.count > 0 {
 			s.producers[id] = &before
 		}
+	}
+	for _, o := range p.producers.txns.openAt(s.start) {
+		if s.producers[o.producerID] == nil {
+			s.producers[o.producerID] = &producerState{epoch: o.epoch, coordinatorEpoch: -1, seenAtMs: p.broker.deps.NowMs()}
+		}
+		s.producers[o.producerID].open, s.producers[o.producerID].first = true, o.first
 	}
 	return s
 }
@@ -82,13 +91,19 @@ func (p *Partition) copySnapshot(f *replica.Effect) {
 func (p *Partition) install(start int64, s *snapshot) {
 	p.restart(start, s.epochs)
 	p.producers = producers{byID: s.producers}
+	for id, of := range s.producers {
+		if of.open {
+			p.producers.txns.begin(id, of.epoch, of.first)
+		}
+	}
+	slices.SortFunc(p.producers.txns.open, func(a, b openTransaction) int { return cmp.Compare(a.first, b.first) })
 }
 
 // A snapshot's encoding is between brokers of one version of Millrace: a version, then numbers of fixed size.
 const (
-	snapshotVersion       = 1
+	snapshotVersion       = 2
 	snapshotEpochBytes    = 12
-	snapshotProducerBytes = 8 + 2 + 1 + 8
+	snapshotProducerBytes = 8 + 2 + 1 + 8 + 4 + 8
 )
 
 func (s *snapshot) encode() []byte {
@@ -105,6 +120,12 @@ func (s *snapshot) encode() []byte {
 		b = binary.BigEndian.AppendUint16(b, uint16(of.epoch))
 		b = append(b, byte(of.count))
 		b = binary.BigEndian.AppendUint64(b, uint64(of.seenAtMs))
+		b = binary.BigEndian.AppendUint32(b, uint32(of.coordinatorEpoch))
+		first := int64(-1)
+		if of.open {
+			first = of.first
+		}
+		b = binary.BigEndian.AppendUint64(b, uint64(first))
 		for _, span := range of.spans[:of.count] {
 			b = binary.BigEndian.AppendUint32(b, uint32(span.first))
 			b = binary.BigEndian.AppendUint32(b, uint32(span.last))
@@ -131,8 +152,11 @@ func decodeSnapshot(b []byte) (*snapshot, error) {
 	}
 	for n := r.count(snapshotProducerBytes); n > 0 && !r.bad; n-- {
 		id, of := r.int64(), &producerState{epoch: int16(binary.BigEndian.Uint16(r.take(2))), count: int8(r.take(1)[0])}
-		of.seenAtMs = r.int64()
-		if id < 0 || of.count < 1 || of.count > sequencesKept {
+		of.seenAtMs, of.coordinatorEpoch, of.first = r.int64(), r.int32(), r.int64()
+		if of.open = of.first >= 0; !of.open {
+			of.first = 0
+		}
+		if id < 0 || of.count < 0 || of.count == 0 && !of.open || of.count > sequencesKept {
 			return nil, errSnapshot
 		}
 		for i := range of.count {

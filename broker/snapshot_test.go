@@ -10,13 +10,15 @@ import (
 func testSnapshot() *snapshot {
 	return &snapshot{start: 100, epochs: []plog.EpochStart{{Epoch: 0, Offset: 3}, {Epoch: 2, Offset: 100}},
 		producers: map[int64]*producerState{7: {epoch: 3, count: 2, seenAtMs: 99, spans: [sequencesKept]sequenceSpan{
-			{first: 0, last: 4, baseOffset: 10}, {first: 5, last: 9, baseOffset: 20}}}}}
+			{first: 0, last: 4, baseOffset: 10}, {first: 5, last: 9, baseOffset: 20}}},
+			8: {epoch: 1, coordinatorEpoch: 4, open: true, first: 30}}}
 }
 
 func TestSnapshotComesBack(t *testing.T) {
 	want := testSnapshot()
 	got, err := decodeSnapshot(want.encode())
-	if err != nil || got.start != 100 || len(got.epochs) != 2 || got.epochs[1] != want.epochs[1] || *got.producers[7] != *want.producers[7] {
+	if err != nil || got.start != 100 || len(got.epochs) != 2 || got.epochs[1] != want.epochs[1] || *got.producers[7] != *want.producers[7] ||
+		*got.producers[8] != *want.producers[8] {
 		t.Errorf("%+v, %v", got, err)
 	}
 	whole := want.encode()

@@ -59,6 +59,13 @@ type Config struct {
 	LogRetentionCheckIntervalMs int64
 	ProducerIDExpirationMs      int32
 
+	// Transactions.
+	TransactionMaxTimeoutMs        int32
+	TransactionalIDExpirationMs    int32
+	TransactionExpiryCheckMs       int32
+	TransactionsTopicNumPartitions int32
+	TransactionsTopicSegmentBytes  int32
+
 	// Groups and their offsets.
 	GroupInitialRebalanceDelayMs int32
 	GroupMinSessionTimeoutMs     int32

@@ -39,8 +39,10 @@ var ignoredGroups = []group{
 		num.replica.fetchers replica.fetch.min.bytes`},
 	{reason: "followers serve no consumers, and are not throttled by topic", names: `
 		replica.selector.class leader.imbalance.* leader.replication.throttled.* follower.replication.throttled.* replication.quota.*`},
-	{reason: "there are no transactions yet", names: `
-		transaction.* transactional.*`},
+	{reason: "a transaction is aborted when its time is over, and every batch is verified", names: `
+		transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.partition.verification.enable`},
+	{reason: "there are no two-phase transactions yet", names: `
+		transaction.two.phase.commit.enable`},
 	{reason: "there are no quotas yet", names: `
 		quota.* client.quota.callback.class max.connections.per.ip.overrides max.connection.creation.rate`},
 	{reason: "a consumer group changes from and to the classic protocol while it is empty, and assigns at once", names: `

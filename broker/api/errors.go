@@ -7,6 +7,7 @@ import (
 	"millrace/broker/group"
 	"millrace/broker/plog"
 	"millrace/broker/replica"
+	"millrace/broker/txn"
 	"millrace/metadata"
 	"millrace/protocol"
 	"millrace/protocol/record"
@@ -17,7 +18,8 @@ var (
 	errInvalidAcks   = errors.New("acks must be -1, 0 or 1")
 	errInternalTopic = errors.New("clients may not write to an internal topic")
 	errZstd          = errors.New("zstd may be produced from version 7 of the request on")
-	errTransactional = errors.New("transactions are not served")
+	errNoTransaction = errors.New("records of a transaction without a transactional id")
+	errNotAttempted  = errors.New("another partition of the request does not exist")
 )
 
 // wire is where an error of any package becomes a code of the protocol. The first kind that errors.Is finds counts.
@@ -33,6 +35,9 @@ var wire = []struct {
 	{broker.ErrNotEnoughReplicas, protocol.NotEnoughReplicas},
 	{broker.ErrOutOfOrderSequence, protocol.OutOfOrderSequenceNumber},
 	{broker.ErrInvalidProducerEpoch, protocol.InvalidProducerEpoch},
+	{broker.ErrInvalidTxnState, protocol.InvalidTxnState},
+	{broker.ErrUnverified, protocol.InvalidTxnState},
+	{broker.ErrCoordinatorFenced, protocol.TransactionCoordinatorFenced},
 	{broker.ErrPolicyViolation, protocol.PolicyViolation},
 	{broker.ErrClosing, protocol.NotLeaderOrFollower},
 
@@ -52,7 +57,8 @@ var wire = []struct {
 	{errInvalidAcks, protocol.InvalidRequiredAcks},
 	{errInternalTopic, protocol.InvalidTopicException},
 	{errZstd, protocol.UnsupportedCompressionType},
-	{errTransactional, protocol.InvalidTxnState},
+	{errNoTransaction, protocol.TransactionalIDAuthorizationFailed},
+	{errNotAttempted, protocol.OperationNotAttempted},
 
 	{plog.ErrOffsetOutOfRange, protocol.OffsetOutOfRange},
 	{plog.ErrMessageTooLarge, protocol.MessageTooLarge},
@@ -113,6 +119,19 @@ var wire = []struct {
 	{group.ErrInvalidRegularExpression, protocol.InvalidRegularExpression},
 	{group.ErrUnsupportedVersion, protocol.UnsupportedVersion},
 	{group.ErrOffsetMetadataTooLarge, protocol.OffsetMetadataTooLarge},
+	{group.ErrUnstableOffset, protocol.UnstableOffsetCommit},
+
+	{txn.ErrCoordinatorNotAvailable, protocol.CoordinatorNotAvailable},
+	{txn.ErrNotCoordinator, protocol.NotCoordinator},
+	{txn.ErrLoading, protocol.CoordinatorLoadInProgress},
+	{txn.ErrInvalidRequest, protocol.InvalidRequest},
+	{txn.ErrInvalidTxnState, protocol.InvalidTxnState},
+	{txn.ErrInvalidProducerIDMapping, protocol.InvalidProducerIDMapping},
+	{txn.ErrInvalidTransactionTimeout, protocol.InvalidTransactionTimeout},
+	{txn.ErrConcurrentTransactions, protocol.ConcurrentTransactions},
+	{txn.ErrProducerFenced, protocol.ProducerFenced},
+	{txn.ErrTransactionalIDNotFound, protocol.TransactionalIDNotFound},
+	{txn.ErrTransactionAbortable, protocol.TransactionAbortable},
 }
 
 // codeOf is the code of an error; nil is None.

@@ -43,6 +43,7 @@ func (d *Desk) fetch(s *Session, h kafka.Header, slot Slot) {
 	}
 	c.slot, c.correlationID = slot, h.CorrelationID
 	c.op.From = followerOf(&c.request)
+	c.op.Committed = c.request.IsolationLevel == readCommitted
 	s.follows = c.follower()
 	if code := c.join(s); code != protocol.None {
 		c.replyFailed(code)
@@ -193,7 +194,10 @@ func (c *fetchCall) partition(index int32, part *broker.FetchPart) {
 		LogStartOffset: part.LogStartOffset, Diverging: c.diverging(part),
 	}
 	if c.request.IsolationLevel != 0 {
-		fetched.Aborted = []kafka.AbortedTransaction{}
+		fetched.Aborted = make([]kafka.AbortedTransaction, 0, len(part.Aborted))
+		for _, a := range part.Aborted {
+			fetched.Aborted = append(fetched.Aborted, kafka.AbortedTransaction{ProducerID: a.ProducerID, FirstOffset: a.First})
+		}
 	}
 	c.response.Partition(&fetched, c.op.Views[part.ViewFrom:part.ViewTo])
 }

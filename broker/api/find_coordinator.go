@@ -10,26 +10,37 @@ import (
 // FindCoordinator, key 10, versions 0–6 (KIP-98, KIP-699, KIP-890, KIP-932).
 //
 // The first question creates __consumer_offsets and is answered when it is there; Apache Kafka answers with
-// COORDINATOR_NOT_AVAILABLE meanwhile, and clients wait before they ask again. Only groups have coordinators as yet: for
-// transactions and share groups the answer is INVALID_REQUEST, as Kafka's where they are not enabled, rather than a
-// retriable code that would keep clients asking.
+// COORDINATOR_NOT_AVAILABLE meanwhile, and clients wait before they ask again. The same holds for transactions and
+// __transaction_state. Share groups have no coordinators as yet: the answer is INVALID_REQUEST, as Kafka's where they are not
+// enabled, rather than a retriable code that would keep clients asking.
 func (c *call) findCoordinator(req *kmsg.FindCoordinatorRequest) {
 	keys := req.CoordinatorKeys
 	if req.Version < 4 {
 		keys = []string{req.CoordinatorKey}
 	}
-	if req.CoordinatorType != 0 {
-		text := "this broker coordinates groups only (coordinator type 0)"
+	find := c.Broker.FindCoordinators
+	switch req.CoordinatorType {
+	case coordinatorOfGroups:
+	case coordinatorOfTransactions:
+		find = c.Broker.FindTransactionCoordinators
+	default:
+		text := "this broker coordinates groups and transactions only (coordinator types 0 and 1)"
 		c.answerCoordinators(req, keys, make([]*metadata.Broker, len(keys)), protocol.InvalidRequest, text)
 		return
 	}
-	c.Broker.FindCoordinators(keys, func(found []*metadata.Broker, err error) {
+	find(keys, func(found []*metadata.Broker, err error) {
 		if err != nil {
 			found = make([]*metadata.Broker, len(keys))
 		}
 		c.answerCoordinators(req, keys, found, protocol.CoordinatorNotAvailable, "the coordinator is not available")
 	})
 }
+
+// Types of coordinators, on the wire.
+const (
+	coordinatorOfGroups       = 0
+	coordinatorOfTransactions = 1
+)
 
 // answerCoordinators answers with a broker for each key, or with the error where there is none.
 func (c *call) answerCoordinators(req *kmsg.FindCoordinatorRequest, keys []string, found []*metadata.Broker,

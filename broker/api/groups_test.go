@@ -23,7 +23,7 @@ func TestFindCoordinator(t *testing.T) {
 			req.CoordinatorKey, req.CoordinatorKeys, req.CoordinatorType = "g", []string{"g", ""}, kind
 			resp := ask[*kmsg.FindCoordinatorResponse](d, req, v)
 			want, port, id := protocol.None, int32(9001), int32(1)
-			if kind != 0 && v > 0 {
+			if kind > 1 && v > 0 {
 				want, port, id = protocol.InvalidRequest, -1, -1
 			}
 			if v < 4 {

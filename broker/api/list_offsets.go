@@ -49,7 +49,8 @@ func (c *call) listOffsets(req *kmsg.ListOffsetsRequest) {
 			if req.Version >= 4 {
 				epoch = p.CurrentLeaderEpoch
 			}
-			asked = append(asked, broker.OffsetQuery{Partition: partition, TimestampMs: p.Timestamp, LeaderEpoch: epoch})
+			asked = append(asked, broker.OffsetQuery{Partition: partition, TimestampMs: p.Timestamp, LeaderEpoch: epoch,
+				Committed: req.Version >= 2 && req.IsolationLevel == readCommitted})
 			out = append(out, rp)
 		}
 		resp.Topics = append(resp.Topics, rt)
@@ -66,6 +67,9 @@ func (c *call) listOffsets(req *kmsg.ListOffsetsRequest) {
 		c.answer(resp)
 	})
 }
+
+// readCommitted is an isolation level: records of transactions count when they are committed.
+const readCommitted = 1
 
 type partitionName struct {
 	topic string

@@ -104,6 +104,7 @@ func offsets(from []group.OffsetsPartition) []kmsg.OffsetFetchResponseGroupTopic
 	to := make([]kmsg.OffsetFetchResponseGroupTopicPartition, len(from))
 	for i, p := range from {
 		to[i].Partition, to[i].Offset, to[i].LeaderEpoch, to[i].Metadata = p.Partition, p.Offset, p.LeaderEpoch, &p.Metadata
+		to[i].ErrorCode = int16(codeOf(p.Err))
 	}
 	return to
 }

@@ -19,6 +19,36 @@ import (
 // zstdSince is the first version whose clients may send zstd (KIP-110): older consumers could not read it.
 const zstdSince = 7
 
+// Versions of clients that know transactions better (KIP-890): they know that one can be aborted and tried again, and they
+// leave it to us to add partitions to it.
+const (
+	abortableSince = 11
+	addsSince      = 12
+)
+
+// produceCode is the code of an error. What a transaction's coordinator says is told so that older clients try again where
+// that helps, as Apache Kafka does.
+func produceCode(err error, version int16) protocol.Code {
+	switch code := codeOf(err); code {
+	case protocol.CoordinatorNotAvailable, protocol.NotCoordinator, protocol.CoordinatorLoadInProgress:
+		return protocol.NotEnoughReplicas
+	case protocol.ConcurrentTransactions:
+		if version < addsSince {
+			return protocol.NotEnoughReplicas
+		}
+		return code
+	case protocol.TransactionAbortable:
+		if version < abortableSince {
+			return protocol.InvalidTxnState
+		}
+		return code
+	case protocol.ProducerFenced:
+		return protocol.InvalidProducerEpoch
+	default:
+		return code
+	}
+}
+
 // produceCall is one Produce on its way. They are pooled: a produce in steady state allocates nothing.
 type produceCall struct {
 	op            broker.Produce
@@ -30,6 +60,7 @@ type produceCall struct {
 	hints         leaderHints
 	response      kafka.ProduceResponse
 	out           protocol.Reply // here, since response points to it while it writes
+	admission     broker.Admission
 }
 
 type producePool struct{ sync.Pool }
@@ -40,6 +71,7 @@ func (p *producePool) get() *produceCall {
 	}
 	c := &produceCall{}
 	c.op.Owner, c.op.Done = c, produced
+	c.admission.Op = &c.op
 	return c
 }
 
@@ -66,12 +98,19 @@ func (d *Desk) produce(s *Session, h kafka.Header, slot Slot) {
 	c.desk, c.slot, c.request, c.correlationID = d, slot, request, h.CorrelationID
 	c.local = s.Local
 	c.op.Acks, c.op.TimeoutMs = request.Acks, int64(request.TimeoutMs)
+	transactional := false
 	for cursor := request.Cursor(); cursor.NextTopic(); {
 		for cursor.NextPartition() {
 			c.op.Parts = append(c.op.Parts, broker.AppendPart{})
 			part := &c.op.Parts[len(c.op.Parts)-1]
 			part.Partition, part.Batch, part.Err = d.admit(&request, &cursor)
+			transactional = transactional || part.Err == nil && part.Batch.IsTransactional()
 		}
+	}
+	if transactional {
+		c.admission.TransactionalID, c.admission.Adds = string(request.TransactionalID), request.Version >= addsSince
+		d.Broker.ProduceInTransaction(&c.admission)
+		return
 	}
 	c.op.Start(d.Broker)
 }
@@ -102,8 +141,8 @@ func (d *Desk) admit(r *kafka.ProduceRequest, at *kafka.ProduceCursor) (*broker.
 	case err != nil:
 	case batch.Codec() == record.Zstd && r.Version < zstdSince:
 		err = errZstd
-	case batch.IsTransactional():
-		err = errTransactional
+	case batch.IsTransactional() && r.TransactionalID == nil:
+		err = errNoTransaction
 	}
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +183,7 @@ func (c *produceCall) reply() {
 			part := &c.op.Parts[i]
 			i++
 			if part.Err != nil {
-				code := codeOf(part.Err)
+				code := produceCode(part.Err, c.request.Version)
 				w.Failed(cursor.Index, code, part.Err.Error(), c.leader(code, cursor.Name, cursor.ID, cursor.Index))
 				continue
 			}

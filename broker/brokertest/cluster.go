@@ -62,7 +62,7 @@ func New(t testing.TB, brokers int, set ...string) *Cluster {
 		t.Fatal(err)
 	}
 	c.Deps = broker.Deps{Cluster: c.Central, Config: cfg, Slabs: slab.NewPool(slab.Options{LimitBytes: 64 << 20}),
-		Wheel: jobs.NewWheel(), Handover: broker.NewHandover(), Log: zap.NewNop(), Now: time.Now, Source: c.source}
+		Wheel: jobs.NewWheel(), Handover: broker.NewHandover(), Log: zap.NewNop(), Now: time.Now, Source: c.source, Peer: c.peer}
 	c.Central.Subscribe(c.changed)
 	for i := range brokers {
 		c.AddBroker(int32(i + 1))
@@ -107,6 +107,13 @@ func (c *Cluster) Broker(id int32) *broker.Broker {
 func (c *Cluster) source(follower, leader metadata.Member) broker.Source {
 	if b := c.Broker(leader.Broker); b != nil && !c.apart.Load() && b.Self == leader {
 		return b.Source(follower)
+	}
+	return nil
+}
+
+func (c *Cluster) peer(m metadata.Member) broker.Peer {
+	if b := c.Broker(m.Broker); b != nil && b.Self == m {
+		return b
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (d *Desk) reports() ([]console.LagReport, error) {
 func (d *Desk) lag(c console.Lag) (console.Answer, error) {
 	image := d.Host.Image()
 	if offsets := image.Topic(metadata.ConsumerOffsetsTopic); offsets != nil {
-		index := broker.OffsetsPartition(c.Group, len(offsets.Partitions))
+		index := broker.CoordinatorPartition(c.Group, len(offsets.Partitions))
 		if b := d.Host.Broker(image.LeaderOf(&offsets.Partitions[index])); b != nil {
 			r, err := d.report(b, c.Group)
 			if !errors.Is(err, group.ErrGroupNotFound) {

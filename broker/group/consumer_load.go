@@ -76,10 +76,7 @@ func (m *Machine) loadMember(k key, value []byte) error {
 func (m *Machine) loadedConsumerGroup(id string) *Group {
 	g := m.groups[id]
 	if g != nil && g.consumer == nil {
-		offsets := g.offsets
-		m.forget(g)
-		g, _ = m.group(id)
-		g.offsets = offsets
+		g = m.replace(g)
 	} else if g == nil {
 		g, _ = m.group(id)
 	}
@@ -103,7 +100,7 @@ func (m *Machine) loadConsumerTombstone(g *Group, k key) {
 	case keyConsumerGroup:
 		m.forgetConsumers(c)
 		g.consumer = nil
-		if len(g.offsets) == 0 {
+		if len(g.offsets) == 0 && g.unsettled == 0 {
 			m.forget(g)
 		}
 	case keyTopics:

@@ -18,7 +18,7 @@ type Effect struct {
 	Kind EffectKind
 
 	// EffectReply: answer Token. Err is nil or an error of this package. Result is *JoinResult, *SyncResult, *LeaveResult,
-	// *CommitResult, *OffsetsResult, *DeleteOffsetsResult, *DescribeResult, *ConsumerHeartbeatResult, *DescribeConsumerResult or
+	// *CommitResult (also of a TxnCommit), *OffsetsResult, *DeleteOffsetsResult, *DescribeResult, *ConsumerHeartbeatResult, *DescribeConsumerResult or
 	// *ListResult after the event's kind, nil after Heartbeat and Delete. A
 	// JoinResult is always there, also beside an error; the others only if Err is nil. Results belong to the driver; what they
 	// point to must not be changed.
@@ -29,6 +29,10 @@ type Effect struct {
 	// EffectPersist: append Records and send Persisted with this ID.
 	ID      PersistID
 	Records []Record
+	// Transactional: in batches that belong to the transaction of this producer.
+	Transactional bool
+	ProducerID    int64
+	ProducerEpoch int16
 
 	// EffectGroupChanged
 	Group GroupChange
@@ -126,9 +130,11 @@ type OffsetsTopic struct {
 	Partitions []OffsetsPartition
 }
 
-// OffsetsPartition is a committed offset; Offset and LeaderEpoch are -1 where there is none.
+// OffsetsPartition is a committed offset; Offset and LeaderEpoch are -1 where there is none. Err is ErrUnstableOffset if it was
+// to be stable and a transaction has not ended.
 type OffsetsPartition struct {
 	Partition   int32
+	Err         error
 	Offset      int64
 	LeaderEpoch int32
 	Metadata    string

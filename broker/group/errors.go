@@ -53,6 +53,8 @@ var (
 	ErrInvalidRegularExpression = errors.New("invalid regular expression")
 	// ErrUnsupportedVersion (35): a version of the request that knows no member epochs.
 	ErrUnsupportedVersion = errors.New("unsupported version")
+	// ErrUnstableOffset (88, KIP-447): the offset depends on a transaction that has not ended.
+	ErrUnstableOffset = errors.New("unstable offset commit")
 	// ErrUnknownServerError (-1): for the driver, where Kafka too has nothing better to say (a record too large for the log).
 	ErrUnknownServerError = errors.New("unknown server error")
 )

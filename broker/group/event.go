@@ -130,6 +130,22 @@ type Commit struct {
 	Topics            []CommitTopic
 }
 
+// TxnCommit is a TxnOffsetCommit request, versions 0–6: a commit that counts when the producer's transaction is committed. That
+// the transaction knows of it is the driver's to check. RetentionMs is below 0; GroupNotFound isn't looked at.
+type TxnCommit struct {
+	Commit
+	ProducerID    int64
+	ProducerEpoch int16
+}
+
+// TransactionEnded is a transaction's marker in this partition's log. It comes when it is durable, behind the Persisted of what
+// was before it in the log.
+type TransactionEnded struct {
+	Head
+	ProducerID int64
+	Commit     bool
+}
+
 // CommitTopic is one topic of a commit. That topic and partitions exist is the driver's to check.
 type CommitTopic struct {
 	Name       string
@@ -150,7 +166,7 @@ type FetchOffsets struct {
 	GroupID string
 	All     bool // every topic that has an offset; Topics is not looked at
 	Topics  []FetchTopic
-	// RequireStable: wait for the commits that are on their way (version 7 and above, KIP-447).
+	// RequireStable: wait for the commits that are on their way, and tell of transactions (version 7 and above, KIP-447).
 	RequireStable bool
 	// MemberID and MemberEpoch are those of a member of a consumer group (version 9 and above); nil: it is nobody's.
 	MemberID    *string

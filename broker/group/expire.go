@@ -30,6 +30,15 @@ func (m *Machine) tombstones(g *Group, wanted func(topic string, partition int32
 	order := func(a, b offsetWrite) int {
 		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
 	}
+	if g.unsettled > 0 {
+		for _, all := range m.unsettled {
+			for _, u := range all {
+				if w := u.write; u.group == g.id && wanted(w.topic, w.partition, w.value) {
+					gone = append(gone, offsetWrite{topic: w.topic, partition: w.partition, remove: true})
+				}
+			}
+		}
+	}
 	slices.SortFunc(gone, order)
 	return slices.CompactFunc(gone, func(a, b offsetWrite) bool { return order(a, b) == 0 })
 }
@@ -96,7 +105,7 @@ func (m *Machine) topicDeleted(e *TopicDeleted) {
 // expireOffsets runs at each offsets.retention.check.interval.ms: offsets that are too old go, and groups that have nothing left.
 func (m *Machine) expireOffsets() {
 	for _, g := range m.sortedGroups() {
-		if g.inFlight > 0 {
+		if g.inFlight > 0 || g.unsettled > 0 {
 			continue // a newer commit may be on its way; the next look will see
 		}
 		gone := m.tombstones(g, func(topic string, _ int32, o offset) bool { return m.expired(g, topic, o) })

@@ -43,9 +43,10 @@ type Group struct {
 
 	offsets map[string]map[int32]offset // durable ones
 
-	inFlight int // sets of records on their way
-	deleting bool
-	held     []Event // that came while deleting
+	inFlight  int // sets of records on their way
+	unsettled int // offsets of transactions that have not ended
+	deleting  bool
+	held      []Event // that came while deleting
 }
 
 func newGroup(id string, nowMs int64) *Group {
@@ -66,7 +67,7 @@ func (g *Group) become(to State, nowMs int64) {
 // unused: nothing of this group was ever answered with success.
 func (g *Group) unused() bool {
 	return g.state == Empty && g.consumer == nil && g.generation == 0 && g.protocolType == nil && len(g.members) == 0 &&
-		len(g.pending) == 0 && len(g.offsets) == 0 && g.inFlight == 0
+		len(g.pending) == 0 && len(g.offsets) == 0 && g.inFlight == 0 && g.unsettled == 0
 }
 
 func (g *Group) add(x *member) {

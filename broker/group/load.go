@@ -26,6 +26,8 @@ func (m *Machine) Load(keyBytes, value []byte) error {
 			return err
 		}
 	}
+	m.order++
+	w.value.order = m.order
 	g := m.groups[k.group]
 	if g == nil {
 		if w.remove {
@@ -33,6 +35,7 @@ func (m *Machine) Load(keyBytes, value []byte) error {
 		}
 		g, _ = m.group(k.group)
 	}
+	m.applyRemovals(g, []offsetWrite{w})
 	g.apply([]offsetWrite{w})
 	return nil
 }
@@ -42,11 +45,8 @@ func (m *Machine) loadGroup(id string, value []byte) error {
 		// The group's offsets have tombstones of their own, which come before this one. What is left without, in a log that is
 		// compacted, belongs to a group that only commits.
 		if g := m.groups[id]; g != nil && g.consumer == nil {
-			offsets := g.offsets
-			m.forget(g)
-			if len(offsets) > 0 {
-				g, _ = m.group(id)
-				g.offsets = offsets
+			if g = m.replace(g); len(g.offsets) == 0 && g.unsettled == 0 {
+				m.forget(g)
 			}
 		}
 		return nil
@@ -55,18 +55,27 @@ func (m *Machine) loadGroup(id string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	var offsets map[string]map[int32]offset
-	if g := m.groups[id]; g != nil {
-		offsets = g.offsets
-		m.forget(g)
+	g := m.groups[id]
+	if g != nil {
+		g = m.replace(g)
+	} else {
+		g, _ = m.group(id)
 	}
-	g, _ := m.group(id)
-	g.offsets = offsets
 	g.restore(s)
 	for _, x := range g.members {
 		x.session.fire = func() { m.sessionExpired(g, x) }
 	}
 	return nil
+}
+
+// replace makes a group a new one, of which nothing is left but its offsets.
+func (m *Machine) replace(g *Group) *Group {
+	offsets, unsettled := g.offsets, g.unsettled
+	g.unsettled = 0 // they are not forgotten
+	m.forget(g)
+	g, _ = m.group(g.id)
+	g.offsets, g.unsettled = offsets, unsettled
+	return g
 }
 
 // restore makes an empty group the stored one. A group with members was stable when it was stored.
@@ -165,8 +174,8 @@ func (m *Machine) Topics() []string {
 	return slices.Collect(maps.Keys(topics))
 }
 
-// Idle tells whether no records are on their way.
-func (m *Machine) Idle() bool { return len(m.persists) == 0 }
+// Idle tells whether no records are on their way, and no transaction is open: what Snapshot writes is then all there is.
+func (m *Machine) Idle() bool { return len(m.persists) == 0 && len(m.unsettled) == 0 }
 
 // Groups is the number of groups.
 func (m *Machine) Groups() int { return len(m.groups) }

@@ -18,13 +18,16 @@ type Machine struct {
 	persists []*persist // on their way, oldest first
 	lastID   PersistID
 
+	unsettled map[int64][]unsettled // by producer id
+	order     uint64                // of the last offset that was put into the log
+
 	expiry   timer // the next look for offsets that are too old
 	unloaded bool
 }
 
 // New is an empty coordinator. Load its log, if it has one, and send Loaded before anything else.
 func New(c Config) *Machine {
-	m := &Machine{config: c, groups: map[string]*Group{}, topics: noTopics{}}
+	m := &Machine{config: c, groups: map[string]*Group{}, topics: noTopics{}, unsettled: map[int64][]unsettled{}}
 	m.expiry.fire = m.expireOffsets
 	return m
 }
@@ -63,6 +66,9 @@ func (m *Machine) step(e Event) {
 	case *TopicsChanged:
 		m.topicsChanged(e)
 		return
+	case *TransactionEnded:
+		m.transactionEnded(e)
+		return
 	}
 	if m.unloaded {
 		m.reply(e.head().Token, ErrNotCoordinator, emptyResult(e))
@@ -93,6 +99,8 @@ func (m *Machine) request(e Event) {
 		m.leave(e)
 	case *Commit:
 		m.commit(e)
+	case *TxnCommit:
+		m.commitInTransaction(e)
 	case *FetchOffsets:
 		m.fetchOffsets(e)
 	case *DeleteOffsets:
@@ -124,6 +132,8 @@ func groupOf(e Event) (string, bool) {
 	case *Leave:
 		return e.GroupID, true
 	case *Commit:
+		return e.GroupID, true
+	case *TxnCommit:
 		return e.GroupID, true
 	case *FetchOffsets:
 		return e.GroupID, true
@@ -194,6 +204,7 @@ func (m *Machine) forget(g *Group) {
 	}
 	m.timers.cancel(&g.rebalance)
 	m.timers.cancel(&g.syncing)
+	m.dropUnsettled(g, func(string, int32) bool { return true })
 	delete(m.groups, g.id)
 }
 

@@ -11,7 +11,8 @@ type offset struct {
 	leaderEpoch int32 // -1: unknown
 	metadata    string
 	committedMs int64
-	expiresMs   int64 // -1: by the coordinator's retention
+	expiresMs   int64  // -1: by the coordinator's retention
+	order       uint64 // of two, the one with the larger was put into the log later
 }
 
 // offsetWrite is an offset on its way into the log; remove stands for a tombstone.
@@ -39,11 +40,15 @@ func (m *Machine) commit(e *Commit) {
 	if g == nil {
 		g, _ = m.group(e.GroupID)
 	}
+	m.persistWrites(g, writes, e.Token, r)
+}
+
+// persistWrites puts offsets into the log; the token is then answered with r.
+func (m *Machine) persistWrites(g *Group, writes []offsetWrite, token any, r *CommitResult) {
 	records := make([]Record, len(writes))
 	for i, w := range writes {
 		records[i] = offsetRecord(g.id, w)
 	}
-	token := e.Token
 	p := m.persist(g, records, func(err error) {
 		if err != nil {
 			m.reply(token, err, nil)
@@ -93,6 +98,7 @@ func (m *Machine) judgeCommit(e *Commit) (*CommitResult, []offsetWrite) {
 	}
 	writes := make([]offsetWrite, 0, n)
 	results := make([]CommitPartitionResult, 0, n)
+	m.order++
 	r := &CommitResult{Topics: make([]CommitTopicResult, len(e.Topics))}
 	expiresMs := int64(-1)
 	if e.RetentionMs >= 0 {
@@ -107,7 +113,7 @@ func (m *Machine) judgeCommit(e *Commit) (*CommitResult, []offsetWrite) {
 			}
 			results = append(results, CommitPartitionResult{p.Partition, nil})
 			writes = append(writes, offsetWrite{topic: t.Name, partition: p.Partition, value: offset{
-				offset: p.Offset, leaderEpoch: p.LeaderEpoch, metadata: p.Metadata, committedMs: m.nowMs, expiresMs: expiresMs,
+				offset: p.Offset, leaderEpoch: p.LeaderEpoch, metadata: p.Metadata, committedMs: m.nowMs, expiresMs: expiresMs, order: m.order,
 			}})
 		}
 		r.Topics[i] = CommitTopicResult{Name: t.Name, Partitions: results[from:len(results):len(results)]}
@@ -165,12 +171,27 @@ func (m *Machine) fetchOffsets(e *FetchOffsets) {
 					m.reply(e.Token, ErrNotCoordinator, nil)
 					return
 				}
-				m.reply(e.Token, nil, g.fetch(e))
+				m.reply(e.Token, nil, m.fetch(g, e))
 			})
 			return
 		}
 	}
-	m.reply(e.Token, nil, g.fetch(e))
+	m.reply(e.Token, nil, m.fetch(g, e))
+}
+
+// fetch reads offsets, and tells of those that are not stable if they have to be.
+func (m *Machine) fetch(g *Group, e *FetchOffsets) *OffsetsResult {
+	r := g.fetch(e)
+	if e.RequireStable && g != nil && g.unsettled > 0 {
+		for _, t := range r.Topics {
+			for i := range t.Partitions {
+				if p := &t.Partitions[i]; m.unstable(g, t.Name, p.Partition) {
+					*p = OffsetsPartition{Partition: p.Partition, Err: ErrUnstableOffset, Offset: -1, LeaderEpoch: -1}
+				}
+			}
+		}
+	}
+	return r
 }
 
 // fetch reads offsets; an unknown group (nil) has none, which is no error.

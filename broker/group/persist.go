@@ -10,6 +10,8 @@ type persist struct {
 	remove bool          // the group goes with them
 	state  []Record      // of a consumer group: what it owes the log if these are refused
 
+	transaction *int64 // the producer whose transaction the writes belong to; nil: none
+
 	// then hears the outcome once: nil, the log's refusal, or ErrCoordinatorNotAvailable when it took too long. In that last case
 	// the records may still become durable, and then their writes count.
 	then []func(error)
@@ -49,7 +51,10 @@ func (m *Machine) persisted(e *Persisted) {
 	g.inFlight--
 	m.timers.cancel(&p.timeout)
 	switch {
+	case e.Err == nil && p.transaction != nil:
+		m.unsettle(*p.transaction, g, p.writes)
 	case e.Err == nil:
+		m.applyRemovals(g, p.writes)
 		g.apply(p.writes)
 	case p.state != nil && g.consumer != nil:
 		m.owe(g, p.state)

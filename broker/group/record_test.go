@@ -17,8 +17,8 @@ func TestOffsetRecordIsKafkas(t *testing.T) {
 		w       offsetWrite
 		version int16
 	}{
-		{offsetWrite{topic: "t", partition: 3, value: offset{7, 5, "한글", 1000, -1}}, 3},
-		{offsetWrite{topic: "t", partition: 3, value: offset{7, -1, "", 1000, 2000}}, 1},
+		{offsetWrite{topic: "t", partition: 3, value: offset{7, 5, "한글", 1000, -1, 0}}, 3},
+		{offsetWrite{topic: "t", partition: 3, value: offset{7, -1, "", 1000, 2000, 0}}, 1},
 		{offsetWrite{topic: "t", partition: -1, remove: true}, -1},
 	}
 	for _, test := range tests {
@@ -81,7 +81,7 @@ func TestOldVersions(t *testing.T) {
 	for version := int16(0); version <= 4; version++ {
 		o := kmsg.NewOffsetCommitValue()
 		o.Version, o.Offset, o.LeaderEpoch, o.Metadata, o.CommitTimestamp, o.ExpireTimestamp = version, 7, 5, "note", 1000, 2000
-		want := offset{7, -1, "note", 1000, -1}
+		want := offset{7, -1, "note", 1000, -1, 0}
 		if version >= 3 {
 			want.leaderEpoch = 5
 		}
@@ -108,7 +108,7 @@ func TestOldVersions(t *testing.T) {
 		}
 	}
 	flexible := []byte{0, 4, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 5, 5, 'n', 'o', 't', 'e', 0, 0, 0, 0, 0, 0, 3, 232, 1, 0, 2, 9, 9}
-	if got, err := parseOffset(flexible); err != nil || got != (offset{7, 5, "note", 1000, -1}) {
+	if got, err := parseOffset(flexible); err != nil || got != (offset{7, 5, "note", 1000, -1, 0}) {
 		t.Errorf("flexible offset = %+v, %v", got, err)
 	}
 }
@@ -180,9 +180,9 @@ func FuzzLoad(f *testing.F) {
 	g := testGroup().record()
 	f.Add(g.Key, g.Value)
 	f.Add(g.Key, []byte(nil))
-	o := offsetRecord("g", offsetWrite{topic: "t", value: offset{7, 5, "note", 1000, -1}})
+	o := offsetRecord("g", offsetWrite{topic: "t", value: offset{7, 5, "note", 1000, -1, 0}})
 	f.Add(o.Key, o.Value)
-	o = offsetRecord("g", offsetWrite{topic: "t", value: offset{7, 5, "note", 1000, 9}})
+	o = offsetRecord("g", offsetWrite{topic: "t", value: offset{7, 5, "note", 1000, 9, 0}})
 	f.Add(o.Key, o.Value)
 	f.Add([]byte{0, 2, 0, 1, 'g'}, []byte{0, 4, 9, 'c', 'o', 'n', 's', 'u', 'm', 'e', 'r', 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2})
 	f.Fuzz(func(t *testing.T, key, value []byte) {

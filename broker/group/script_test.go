@@ -30,7 +30,7 @@ type script struct {
 	uuids  int
 	tokens int
 	manual bool
-	log    []Record
+	load   []func(*Machine) error // the log
 	topics testTopics
 	out    strings.Builder
 }
@@ -135,17 +135,17 @@ func (s *script) control(kind string, w words) bool {
 		s.step(&Unload{Head{NowMs: s.nowMs}})
 		s.m = New(s.m.config)
 		s.m.topics = s.topics
-		for _, r := range s.log {
-			if err := s.m.Load(r.Key, r.Value); err != nil {
+		for _, load := range s.load {
+			if err := load(s.m); err != nil {
 				s.t.Fatal(err)
 			}
 		}
 		s.step(&Loaded{Head{NowMs: s.nowMs}})
 	case "snapshot":
-		s.log = nil
+		s.load = nil
 		for r := range s.m.Snapshot {
 			fmt.Fprintf(&s.out, "  %s\n", showRecord(r))
-			s.log = append(s.log, r)
+			s.append(Effect{Records: []Record{r}})
 		}
 	default:
 		return false
@@ -241,6 +241,11 @@ func (s *script) offsetEvent(kind string, w words, head Head) Event {
 			}
 		}
 		return e
+	case "txn-commit": // as commit, of a producer
+		return &TxnCommit{Commit: *s.offsetEvent("commit", w, head).(*Commit), ProducerID: w.int("pid", 1), ProducerEpoch: int16(w.int("pepoch", 0))}
+	case "ended": // a marker: of a producer, commit unless abort
+		s.load = append(s.load, func(m *Machine) error { m.LoadMarker(w.int("pid", 1), !w.has("abort")); return nil })
+		return &TransactionEnded{Head: head, ProducerID: w.int("pid", 1), Commit: !w.has("abort")}
 	case "fetch": // offsets=topic:partition,… or all
 		e := &FetchOffsets{Head: head, GroupID: group, All: !w.has("offsets"), RequireStable: w.has("stable"),
 			MemberID: w.optional("member"), MemberEpoch: int32(w.int("epoch", -1))}
@@ -262,7 +267,7 @@ func (s *script) step(e Event) {
 		fmt.Fprintf(&effects, "  %s\n", showEffect(f))
 		if f.Kind == EffectPersist {
 			ids = append(ids, f.ID)
-			s.log = append(s.log, f.Records...)
+			s.append(f)
 		}
 	}
 	s.out.Write(effects.Bytes())
@@ -270,6 +275,18 @@ func (s *script) step(e Event) {
 		for _, id := range ids {
 			s.step(&Persisted{Head: Head{NowMs: s.nowMs}, ID: id})
 		}
+	}
+}
+
+// append puts records into the log.
+func (s *script) append(f Effect) {
+	for _, r := range f.Records {
+		s.load = append(s.load, func(m *Machine) error {
+			if f.Transactional {
+				return m.LoadTransactional(f.ProducerID, r.Key, r.Value)
+			}
+			return m.Load(r.Key, r.Value)
+		})
 	}
 }
 
@@ -311,6 +328,7 @@ var errorNames = map[string]error{
 	"UnreleasedInstanceID": ErrUnreleasedInstanceID, "UnsupportedAssignor": ErrUnsupportedAssignor,
 	"StaleMemberEpoch": ErrStaleMemberEpoch, "InvalidRegularExpression": ErrInvalidRegularExpression,
 	"UnsupportedVersion": ErrUnsupportedVersion,
+	"UnstableOffset":     ErrUnstableOffset,
 }
 
 func errorNamed(name string) error {

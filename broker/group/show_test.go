@@ -15,6 +15,9 @@ func showEffect(f Effect) string {
 		for i, r := range f.Records {
 			parts[i] = showRecord(r)
 		}
+		if f.Transactional {
+			return fmt.Sprintf("persist %d of %d/%d: %s", f.ID, f.ProducerID, f.ProducerEpoch, strings.Join(parts, "; "))
+		}
 		return fmt.Sprintf("persist %d: %s", f.ID, strings.Join(parts, "; "))
 	case EffectGroupChanged:
 		g := f.Group
@@ -57,6 +60,10 @@ func showResult(r any) string {
 		var parts []string
 		for _, t := range r.Topics {
 			for _, p := range t.Partitions {
+				if p.Err != nil {
+					parts = append(parts, fmt.Sprintf("%s/%d %s", t.Name, p.Partition, errorName(p.Err)))
+					continue
+				}
 				parts = append(parts, fmt.Sprintf("%s/%d=%d epoch=%d %q", t.Name, p.Partition, p.Offset, p.LeaderEpoch, p.Metadata))
 			}
 		}

@@ -6,6 +6,8 @@
 // Link is a broker.Source over a socket: a follower's way to the broker that leads its partitions. It speaks Fetch, with an
 // incremental session (KIP-227), and FetchSnapshot.
 //
+// Peer is a broker.Peer over sockets: what coordinators of transactions and the leaders of partitions ask each other.
+//
 // Watcher keeps a connection to a broker, only to notice when its process dies: the kernel resets the connection, and
 // refuses the next one. That takes milliseconds, where a lease takes seconds to run out. Dial is how a connection is made:
 // plain TCP, or what a listener with encryption or authentication asks for.
@@ -13,7 +15,7 @@
 // # Ownership
 //
 // A Link has one goroutine that sends and, while it is connected, one that reads; Close ends both, and does not wait for
-// them, so that it may be called from a completion. Whatever was asked is completed once, on one of them. A Watcher has one
+// them, so that it may be called from a completion; so do those of a Peer, one for each of its connections. Whatever was asked is completed once, on one of them. A Watcher has one
 // goroutine, which its Close ends and waits for; its callbacks run there, and may not block it.
 //
 // The records of an answer lie where they were read, and are used from there until ReplicaFetch.Release. Then the memory is
@@ -32,5 +34,5 @@
 //
 // # Reading order
 //
-// link.go (what is asked, and the writer), conn.go (the reader), session.go, answer.go; then watch.go.
+// link.go (what is asked, and the writer), conn.go (the reader), session.go, answer.go; then watch.go, and peer.go.
 package link

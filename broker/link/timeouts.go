@@ -11,6 +11,9 @@ const (
 	// how long it may leave unread what it is sent. Who leads is decided by the controller, so this may be long.
 	requestTimeout = 10 * time.Second
 
+	// markersTimeout is how long a broker may take for markers: it waits for its replicas (broker.WriteMarkers), and some more.
+	markersTimeout = 45 * time.Second
+
 	// A connection that lives less than redialSteady is one that doesn't work: the pauses before the next attempts go on
 	// doubling, from none over redialPauseMin to redialPauseMax. A Link leaves its pauses to whoever uses it.
 	redialSteady   = 10 * time.Second

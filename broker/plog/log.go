@@ -94,7 +94,7 @@ type Appended struct {
 // ErrStorage; on a compacted topic NoKeyError and those of record.Batch.Each. The
 // log is then as before.
 func (l *Log) Append(b record.Batch, leaderEpoch int32, nowMs int64) (Appended, error) {
-	if len(b) > int(l.config.MaxMessageBytes) {
+	if len(b) > int(l.config.MaxMessageBytes) && !b.IsControl() { // a transaction must be ended, whatever the topic allows
 		return Appended{}, ErrMessageTooLarge
 	}
 	if int64(len(b)) > l.config.SegmentBytes {

@@ -31,6 +31,11 @@ const wantTable = `| key | API | versions | advertised | flexible from |
 | 21 | DeleteRecords | 0–2 | 0–2 | 2 |
 | 22 | InitProducerId | 0–5 | 0–5 | 2 |
 | 23 | OffsetForLeaderEpoch | 2–4 | 2–4 | 4 |
+| 24 | AddPartitionsToTxn | 0–5 | 0–5 | 3 |
+| 25 | AddOffsetsToTxn | 0–4 | 0–4 | 3 |
+| 26 | EndTxn | 0–5 | 0–5 | 3 |
+| 27 | WriteTxnMarkers | 1–2 | 1–2 | 1 |
+| 28 | TxnOffsetCommit | 0–6 | 0–6 | 3 |
 | 32 | DescribeConfigs | 1–4 | 1–4 | 4 |
 | 33 | AlterConfigs | 0–2 | 0–2 | 2 |
 | 34 | AlterReplicaLogDirs | 1–2 | 1–2 | 2 |
@@ -46,7 +51,10 @@ const wantTable = `| key | API | versions | advertised | flexible from |
 | 57 | UpdateFeatures | 0–2 | 0–2 | 0 |
 | 59 | FetchSnapshot | 1–1 | – | 0 |
 | 60 | DescribeCluster | 0–2 | 0–2 | 0 |
+| 61 | DescribeProducers | 0–0 | 0–0 | 0 |
 | 64 | UnregisterBroker | 0–0 | 0–0 | 0 |
+| 65 | DescribeTransactions | 0–0 | 0–0 | 0 |
+| 66 | ListTransactions | 0–2 | 0–2 | 0 |
 | 68 | ConsumerGroupHeartbeat | 0–1 | 0–1 | 0 |
 | 69 | ConsumerGroupDescribe | 0–1 | 0–1 | 0 |
 | 74 | ListConfigResources | 0–1 | 0–1 | 0 |
@@ -97,7 +105,7 @@ func TestLookup(t *testing.T) {
 		{0, 3, true}, {0, 13, true}, {0, 2, false}, {0, 14, false}, // advertised from 0, served from 3
 		{1, 3, false}, {1, 4, true}, {1, 18, true}, {1, 19, false},
 		{18, 0, true}, {18, 5, true}, {18, 6, false}, {18, -1, false},
-		{60, 0, true}, {7, 0, false}, {61, 0, false},
+		{60, 0, true}, {7, 0, false}, {62, 0, false},
 		{-1, 0, false}, {127, 0, false}, {128, 0, false}, {999, 0, false}, {-32768, 0, false}, {32767, 0, false},
 	} {
 		if got := Supported(c.key, c.version); got != c.want {
