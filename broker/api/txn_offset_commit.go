@@ -1,10 +1,13 @@
 package api
 
 import (
+	"errors"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"millrace/broker"
 	"millrace/broker/group"
+	"millrace/broker/txn"
 	"millrace/metadata"
 	"millrace/protocol"
 )
@@ -94,6 +97,9 @@ func (o *txnOffsetCommit) stillThere() bool {
 }
 
 func (o *txnOffsetCommit) committed(r *group.CommitResult, err error) {
+	if errors.Is(err, txn.ErrTransactionAbortable) && o.req.Version < 4 { // which doesn't know it
+		err = txn.ErrInvalidTxnState
+	}
 	for i, out := range o.out {
 		for j, rp := range out {
 			if err != nil {
