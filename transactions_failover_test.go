@@ -106,7 +106,8 @@ func TestTransactionCoordinatorDies(t *testing.T) {
 	createTopic(t, s, "t", 2, 3)
 	id := "p"
 	run := &transactor{topic: "t", outcome: map[string]bool{}, client: func() *kgo.Client {
-		return client(t, s, kgo.TransactionalID(id), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(5*time.Second))
+		return client(t, s, kgo.TransactionalID(id), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+			kgo.TransactionTimeout(5*time.Second), kgo.MetadataMinAge(50*time.Millisecond))
 	}}
 	ctx, stop := context.WithTimeout(context.Background(), 90*time.Second)
 	defer stop()

@@ -16,7 +16,6 @@ import (
 // leftOut are franz-go's broker tests that are not run here, and why. What the client's tests skip by themselves, for want of an API in
 // ApiVersions, is listed too, so that nothing is skipped unnoticed and an entry that is no longer true fails.
 var leftOut = map[string]string{
-	"TestTxnEtl":                               "transactions",
 	"TestConsumeRegexShareSkipsInternal":       "share groups",
 	"TestShareGroup":                           "share groups",
 	"TestShareGroupETL":                        "share groups",
@@ -41,14 +40,14 @@ func TestFranzOwnSuiteReplicated(t *testing.T) {
 func franzSuite(t *testing.T, seeds string, replicas int) {
 	program, dir := buildFranzSuite(t)
 	out, err := Program{
-		Args: []string{program, "-test.v", "-test.timeout=300s", "-test.skip=^TestTxnEtl$"},
+		Args: []string{program, "-test.v", "-test.timeout=300s"},
 		Env: []string{"KGO_SEEDS=" + seeds, fmt.Sprint("KGO_TEST_RF=", replicas), "KGO_TEST_RECORDS=50000",
 			"KGO_LOG_LEVEL=none"},
 		Timeout: 320 * time.Second,
 		Dir:     dir,
 	}.run()
 	report := regexp.MustCompile(`^\s*--- (PASS|SKIP|FAIL): (\S+)`)
-	passed, skipped := 0, []string{"TestTxnEtl"}
+	passed, skipped := 0, []string{}
 	for lines := bufio.NewScanner(strings.NewReader(out.Stdout)); lines.Scan(); {
 		found := report.FindStringSubmatch(lines.Text())
 		switch {
