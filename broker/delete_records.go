@@ -40,7 +40,7 @@ func (b *Broker) DeleteRecords(requests []DeleteRecords, done func()) {
 
 // deleteRecords moves the leader's log start offset up to an offset that is committed; the followers do it after it.
 func (p *Partition) deleteRecords(before int64) error {
-	if before > p.highWatermark() {
+	if before < 0 || before > p.highWatermark() {
 		return plog.ErrOffsetOutOfRange
 	}
 	if before <= p.log.StartOffset() {

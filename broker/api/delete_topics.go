@@ -19,6 +19,10 @@ func (c *call) deleteTopics(req *kmsg.DeleteTopicsRequest) {
 		ref := metadata.TopicRef{ID: t.TopicID}
 		if t.Topic != nil {
 			ref.Name = *t.Topic
+			if *t.Topic == "" { // a name, if none that a topic can have: not the same as none
+				resp.Topics = append(resp.Topics, deletedTopic("", t.TopicID, int16(protocol.UnknownTopicOrPartition), nil))
+				continue
+			}
 		}
 		refs = append(refs, ref)
 	}

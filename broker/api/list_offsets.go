@@ -10,10 +10,10 @@ import (
 // ListOffsets, key 2, versions 1–11 (KIP-79, KIP-734, KIP-405, KIP-1005).
 //
 // By time: the first offset whose record is not older than asked for; none is no error, with offset and timestamp −1.
-// The special times of tiered storage (−4, −5) are answered for a log that is all local, as Apache Kafka does.
+// A partition that is named twice is refused once. The special times of tiered storage (−4, −5) are answered for a log that is all local, as Apache Kafka does.
 func (c *call) listOffsets(req *kmsg.ListOffsetsRequest) {
 	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
-	twice := map[partitionName]bool{}
+	twice, refused := map[partitionName]bool{}, map[partitionName]bool{}
 	var asked []broker.OffsetQuery
 	var out []*kmsg.ListOffsetsResponseTopicPartition
 	resp.Topics = make([]kmsg.ListOffsetsResponseTopic, 0, len(req.Topics))
@@ -27,12 +27,17 @@ func (c *call) listOffsets(req *kmsg.ListOffsetsRequest) {
 	for _, t := range req.Topics {
 		rt := kmsg.NewListOffsetsResponseTopic()
 		rt.Topic = t.Topic
-		rt.Partitions = make([]kmsg.ListOffsetsResponseTopicPartition, len(t.Partitions))
-		for i, p := range t.Partitions {
-			rp := &rt.Partitions[i]
-			rp.Default()
+		rt.Partitions = make([]kmsg.ListOffsetsResponseTopicPartition, 0, len(t.Partitions)) // out points into it
+		for _, p := range t.Partitions {
+			again := twice[partitionName{t.Topic, p.Partition}]
+			if again && refused[partitionName{t.Topic, p.Partition}] {
+				continue
+			}
+			rt.Partitions = append(rt.Partitions, kmsg.NewListOffsetsResponseTopicPartition())
+			rp := &rt.Partitions[len(rt.Partitions)-1]
 			rp.Partition = p.Partition
-			if twice[partitionName{t.Topic, p.Partition}] {
+			if again {
+				refused[partitionName{t.Topic, p.Partition}] = true
 				rp.ErrorCode = int16(protocol.InvalidRequest)
 				continue
 			}

@@ -85,7 +85,7 @@ func (c *call) describeTopics(
 		}
 		return resp
 	}
-	seen := map[string]bool{}
+	seen, seenIDs := map[string]bool{}, map[metadata.TopicID]bool{}
 	for _, asked := range req.Topics {
 		var t *metadata.Topic
 		if asked.Topic != nil {
@@ -95,6 +95,10 @@ func (c *call) describeTopics(
 			seen[*asked.Topic] = true
 			t = image.Topic(*asked.Topic)
 		} else {
+			if seenIDs[asked.TopicID] {
+				continue
+			}
+			seenIDs[asked.TopicID] = true
 			t = image.TopicByID(asked.TopicID)
 		}
 		if t != nil {
