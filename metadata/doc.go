@@ -28,6 +28,8 @@
 //
 //   - A topic has at least one partition; its partitions are 0 … n−1, and n
 //     never shrinks.
+//   - Settings of what isn't a topic (brokers, groups, client metrics) hang on a
+//     name, and need not belong to anything that exists.
 //   - A TopicID is never used again; a name may be. What hangs on a topic in
 //     the store (settings, partitions) hangs on the id.
 //   - Partition epochs, leader epochs, loss generations and offset ceilings only

@@ -38,7 +38,7 @@ func (c *call) describeTopicPartitions(req *kmsg.DescribeTopicPartitionsRequest)
 			break
 		}
 		if t == nil {
-			if req.Topics != nil && len(req.Topics) > 0 {
+			if len(req.Topics) > 0 {
 				resp.Topics = append(resp.Topics, noSuchTopic(name))
 			}
 			continue
