@@ -59,6 +59,7 @@ func (n *node) start() error {
 	l.cmd = n.net.command(n.name, n.args...)
 	l.cmd.Stdout, l.cmd.Stderr = l, l
 	l.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MILLRACE_") || strings.HasPrefix(v, "KAFKA_") })
+	l.cmd.Env = append(l.cmd.Env, "GORACE=halt_on_error=1") // a binary with the race detector ends where it finds something
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := l.cmd.Start(); err != nil {
 		return errors.Join(err, file.Close())
