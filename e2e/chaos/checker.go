@@ -31,7 +31,7 @@ type checker struct {
 	at         []map[int64]seen // by partition: what is at an offset, as first told
 	told       []map[int64]string
 	there      []map[int64]bool // by partition: the offsets of final
-	kept       map[sent]bool    // the records of final
+	kept       map[sent]bool    // the records of what is being checked
 	violations []violation
 }
 
@@ -48,17 +48,32 @@ func (h *history) check() []violation {
 		c.at, c.told = append(c.at, map[int64]seen{}), append(c.told, map[int64]string{})
 		c.there = append(c.there, map[int64]bool{})
 		for _, s := range h.final[p] {
-			c.there[p][s.offset], c.kept[sent{s.writer, s.place}] = true, true
+			c.there[p][s.offset] = true
 		}
-		c.readings(p)
-		c.finalOrder(p)
 	}
-	for i, w := range h.writers {
-		c.writes(int32(i), w)
+	for i, b := range h.before {
+		c.whole(b.there, fmt.Sprintf("checkpoint %d", i+1), b.at, h.losses[:b.losses])
+	}
+	c.whole(h.final, "the final read", time.Time{}, h.losses)
+	for p := range h.partitions {
+		c.readings(p)
 	}
 	c.group()
 	c.declared()
 	return c.violations
+}
+
+// whole checks what was read of everything: its order, and that all is there that was acknowledged by all before a moment (zero: ever) and
+// is not below a loss.
+func (c *checker) whole(there [][]seen, who string, before time.Time, losses []loss) {
+	clear(c.kept)
+	for p, list := range there {
+		c.records(p, list, who)
+		c.order(p, list)
+	}
+	for i, w := range c.writers {
+		c.writes(int32(i), w, before, losses)
+	}
 }
 
 func (c *checker) report(kind, format string, args ...any) {
@@ -84,23 +99,28 @@ func (c *checker) name(s seen) string {
 	return fmt.Sprintf("%s #%d", c.writers[s.writer].name, s.place)
 }
 
-// readings checks what was read of a partition.
-func (c *checker) readings(p int) {
+// records checks each record of a read of everything.
+func (c *checker) records(p int, list []seen, who string) {
 	last := int64(-1)
-	for _, s := range c.final[p] {
+	for _, s := range list {
 		if s.offset <= last {
-			c.report(nonMonotonicPoll, "partition %d: the final read has offset %d after %d", p, s.offset, last)
+			c.report(nonMonotonicPoll, "partition %d: %s has offset %d after %d", p, who, s.offset, last)
 		}
 		last = s.offset
 		if s.writer < 0 || int(s.writer) >= len(c.writers) || s.place >= int64(len(c.writers[s.writer].acks)) || c.writers[s.writer].partition != int32(p) {
 			c.report(phantom, "partition %d offset %d: %s", p, s.offset, c.name(s))
 		}
-		c.observe(p, s, "the final read")
+		c.kept[sent{s.writer, s.place}] = true
+		c.observe(p, s, who)
 	}
+}
+
+// readings checks what consumers read of a partition.
+func (c *checker) readings(p int) {
 	for _, r := range c.readers {
 		for _, s := range r.polls[p] {
 			c.observe(p, s, r.name)
-			if !c.there[p][s.offset] && !c.excused(p, s.offset) {
+			if !c.there[p][s.offset] && !c.excused(c.losses, p, s.offset) {
 				c.report(lostWrite, "partition %d offset %d: %s was read by %s and is gone", p, s.offset, c.name(s), r.name)
 			}
 		}
@@ -128,35 +148,35 @@ func (c *checker) polls(p int, r *reader) {
 	}
 }
 
-// excused tells whether what was at an offset is below a declared loss.
-func (c *checker) excused(p int, offset int64) bool {
-	return slices.ContainsFunc(c.losses, func(l loss) bool {
+// excused tells whether what was at an offset is below one of the declared losses.
+func (c *checker) excused(losses []loss, p int, offset int64) bool {
+	return slices.ContainsFunc(losses, func(l loss) bool {
 		return l.topic == c.topic && l.partition == int32(p) && l.below > offset
 	})
 }
 
-// writes checks what became of a writer's records.
-func (c *checker) writes(i int32, w *writer) {
+// writes checks that a writer's acknowledged records were kept.
+func (c *checker) writes(i int32, w *writer, before time.Time, losses []loss) {
 	if !w.all {
 		return // acknowledged by one, who may have died with it; what was read is checked
 	}
 	p := int(w.partition)
 	for place, a := range w.acks {
-		if a.offset < 0 {
+		if a.offset < 0 || !before.IsZero() && !a.at.Before(before) {
 			continue
 		}
 		c.observe(p, seen{a.offset, i, int64(place)}, "the acknowledgement")
-		if !c.kept[sent{i, int64(place)}] && !c.excused(p, a.offset) {
+		if !c.kept[sent{i, int64(place)}] && !c.excused(losses, p, a.offset) {
 			c.report(lostWrite, "partition %d offset %d: %s #%d was acknowledged at %s and is gone", p, a.offset, w.name, place,
 				a.at.Format("15:04:05.000"))
 		}
 	}
 }
 
-// finalOrder looks for duplicates and disorder in what idempotent producers wrote.
-func (c *checker) finalOrder(p int) {
+// order looks for duplicates and disorder in what idempotent producers wrote.
+func (c *checker) order(p int, list []seen) {
 	first, latest := map[sent]int64{}, map[int32]int64{}
-	for _, s := range c.final[p] {
+	for _, s := range list {
 		if s.writer < 0 || int(s.writer) >= len(c.writers) || !c.writers[s.writer].all {
 			continue
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,13 @@ func copied(all [][]seen) (c [][]seen) {
 // twoDown are outages that overlap.
 func twoDown() []outage {
 	return []outage{{"a", after(1), after(5)}, {"b", after(4), after(9)}}
+}
+
+// destroyed has a partition's records read by a checkpoint and then lost, as is declared.
+func destroyed(h *history, p int) {
+	h.before = []checkpoint{{at: after(8), there: copied(h.final)}}
+	h.final[p] = nil
+	h.losses, h.outages = []loss{{"t", int32(p), 1, 1 << 30, after(9)}}, []outage{{"a", after(9), after(10)}, {"b", after(9), after(10)}}
 }
 
 // without takes an offset out of what is there, and out of what was read.
@@ -137,6 +145,20 @@ var plants = map[string]struct {
 		h.readers[1].polls[0], h.readers[2].polls[0] = h.final[0], nil
 	}, []string{"inconsistent offset: partition 0 offset 4: the final read has one #4, the acknowledgement has a #2",
 		"lost write: partition 0 offset 4: a #2 was acknowledged"}},
+	"gone before all was destroyed": {func(h *history) {
+		destroyed(h, 0)
+		h.before[0].there[0] = slices.Delete(h.before[0].there[0], 4, 5)
+	}, []string{"lost write: partition 0 offset 4: a #2 was acknowledged"}},
+	"all there before all was destroyed": {func(h *history) { destroyed(h, 0) }, nil},
+	"acknowledged after it was looked": {func(h *history) {
+		destroyed(h, 0)
+		h.before[0].at = after(3)
+		h.before[0].there[0] = h.before[0].there[0][:6]
+	}, nil},
+	"doubled before all was destroyed": {func(h *history) {
+		destroyed(h, 0)
+		h.before[0].there[0] = append(h.before[0].there[0], seen{8, 0, 3})
+	}, []string{"duplicate: partition 0: a #3 is at offsets 6 and 8"}},
 	"nobody sent it": {func(h *history) {
 		for _, list := range []*[]seen{&h.final[0], &h.readers[0].polls[0], &h.readers[1].polls[0]} {
 			*list = append((*list)[:len(*list):len(*list)], seen{8, 0, 5})

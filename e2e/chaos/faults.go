@@ -153,6 +153,20 @@ func (c *cluster) settle() error {
 	return nil
 }
 
+// checkpoint reads what is there now, beside the clients. What is acknowledged meanwhile may be in it.
+func (c *cluster) checkpoint() error {
+	p := checkpoint{at: time.Now()}
+	c.mu.Lock()
+	h := c.h
+	p.losses = len(h.losses)
+	c.mu.Unlock()
+	var err error
+	if p.there, err = readAll(c.seeds, h, settleLimit); err == nil {
+		h.before = append(h.before, p)
+	}
+	return err
+}
+
 // cut stops both directions between two hosts.
 func (c *cluster) cut(a, b string) error {
 	if err := c.net.cut(a, b); err != nil {

@@ -88,6 +88,13 @@ type outage struct {
 	from, to time.Time // to zero: it lasts
 }
 
+// checkpoint is what was there at a moment, read before all of it was destroyed: else what was lost by then would be excused by that.
+type checkpoint struct {
+	at     time.Time // what was acknowledged before this must be there
+	there  [][]seen  // as final
+	losses int       // how many were declared by then
+}
+
 // history is everything that is known of one cluster's life, from its creation to its end.
 type history struct {
 	topic      string
@@ -95,6 +102,7 @@ type history struct {
 	writers    []*writer
 	readers    []*reader
 	final      [][]seen // by partition: what is there at the end, in the order of offsets
+	before     []checkpoint
 	losses     []loss
 	outages    []outage
 }

@@ -163,6 +163,11 @@ func (ch *chaos) live(name string, c *cluster, do func() error) error {
 func (ch *chaos) torture(c *cluster, d *dealer, until time.Time) error {
 	for number := 1; number == 1 || time.Now().Before(until); number++ {
 		step := d.next()
+		if step[0].kind == allKilled {
+			if err := c.checkpoint(); err != nil {
+				return err
+			}
+		}
 		s := ch.report.begin(number, step)
 		if err := c.fault(step); err != nil {
 			return err
@@ -183,7 +188,8 @@ func (ch *chaos) judge(name string, c *cluster, w *workload) error {
 		ch.report.broken(name, c, w, err)
 		return err
 	}
-	if err := readAll(c.seeds, w.h, settleLimit); err != nil {
+	var err error
+	if w.h.final, err = readAll(c.seeds, w.h, settleLimit); err != nil {
 		ch.report.broken(name, c, w, fmt.Errorf("the final read: %w", err))
 		return err
 	}

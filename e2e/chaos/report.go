@@ -85,8 +85,10 @@ func (r *report) judged(name string, w *workload, found []violation) {
 	for _, rd := range h.readers {
 		consumed += rd.count()
 	}
-	for _, p := range h.final {
-		final += len(p)
+	for _, b := range append(h.before, checkpoint{there: h.final}) {
+		for _, p := range b.there {
+			final += len(p)
+		}
 	}
 	for _, l := range h.losses {
 		r.losses = append(r.losses, l.String())
@@ -104,7 +106,7 @@ func (r *report) judged(name string, w *workload, found []violation) {
 	}
 	w.errors.mu.Unlock()
 	r.acked, r.oneAcked, r.consumed, r.final = r.acked+acked, r.oneAcked+one, r.consumed+consumed, r.final+final
-	r.say("%s: %d acked by all, %d by one, %d read at the end, %d consumed meanwhile; declared losses: %d; violations: %d", name, acked, one,
+	r.say("%s: %d acked by all, %d by one, %d read back, %d consumed meanwhile; declared losses: %d; violations: %d", name, acked, one,
 		final, consumed, len(h.losses), len(found))
 	for _, v := range found {
 		r.violate(v)
@@ -181,7 +183,7 @@ func (r *report) sum() {
 	}
 	_ = t.Flush()
 	w := r.out
-	fmt.Fprintf(w, "\nacked by all: %d; by one: %d; consumed: %d; read at the end: %d\n", r.acked, r.oneAcked, r.consumed, r.final)
+	fmt.Fprintf(w, "\nacked by all: %d; by one: %d; consumed: %d; read back: %d\n", r.acked, r.oneAcked, r.consumed, r.final)
 	for _, e := range slices.Sorted(maps.Keys(r.errors)) {
 		fmt.Fprintf(w, "client error, %d times: %s\n", r.errors[e], e)
 	}

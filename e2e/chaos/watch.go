@@ -136,11 +136,11 @@ func (w *watch) close() {
 	}
 }
 
-// readAll reads everything that is there.
-func readAll(seeds []string, h *history, limit time.Duration) error {
+// readAll reads everything that is there, by partition.
+func readAll(seeds []string, h *history, limit time.Duration) (there [][]seen, err error) {
 	c, err := kgo.NewClient(kgo.SeedBrokers(seeds...))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -150,16 +150,16 @@ func readAll(seeds []string, h *history, limit time.Duration) error {
 	}
 	c.Close()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.final = make([][]seen, h.partitions)
+	there = make([][]seen, h.partitions)
 	for p := range h.partitions {
 		end, _ := ends.Lookup(h.topic, int32(p))
-		if h.final[p], err = readPartition(ctx, seeds, h.topic, int32(p), end.Offset); err != nil {
-			return fmt.Errorf("partition %d: %w", p, err)
+		if there[p], err = readPartition(ctx, seeds, h.topic, int32(p), end.Offset); err != nil {
+			return nil, fmt.Errorf("partition %d: %w", p, err)
 		}
 	}
-	return nil
+	return there, nil
 }
 
 // readPartition reads a partition from its start up to an offset.
