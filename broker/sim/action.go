@@ -39,7 +39,7 @@ const (
 	doPause
 	doResume
 	doExpire // the lease, though the broker lives
-	doRefuse // the controller takes the broker for dead
+	doRefuse // another process takes the broker for dead
 	doConnect
 	doResign // the controller
 	doOutage // of the store
@@ -247,32 +247,26 @@ func (n *process) tick() (did bool) {
 	return did
 }
 
-// suspect: a controller believes that another broker's process is gone, or not any more. n is the suspect.
+// suspect: another process believes that this one is gone, or not any more.
 func (n *process) suspect(a action) bool {
-	for _, c := range n.w.processes[1:] {
-		if c.busy() && c.central.detector != nil && c != n {
-			if a.kind == doRefuse {
-				c.central.detector.Refused(n.member())
-			} else {
-				c.central.detector.Connected(n.member())
-			}
-			c.central.keepVigil()
-			return true
-		}
+	other := n.w.processes[1+a.n%n.w.cluster.brokers]
+	if !other.busy() || other == n {
+		return false
 	}
-	return false
+	if a.kind == doRefuse {
+		other.central.suspect(n.member())
+		return true
+	}
+	other.central.detector.Connected(n.member())
+	other.central.keepVigil()
+	return true
 }
 
 func (n *process) resign() bool {
-	if !n.central.inOffice() {
+	if !n.central.elected() {
 		return false
 	}
-	n.once(&command{name: "resign", plan: func(img *metadata.Image) []metadata.Delta {
-		if img.Controller().Token != n.incarnation {
-			return nil
-		}
-		return []metadata.Delta{metadata.ControllerResigned{}}
-	}})
+	n.central.depose(n.incarnation)
 	return true
 }
 
@@ -332,7 +326,7 @@ func (n *process) configure(least int) bool {
 }
 
 func (n *process) balance() bool {
-	if !n.central.inOffice() {
+	if !n.central.elected() {
 		return false
 	}
 	n.once(&command{name: "balance", duty: true, plan: func(img *metadata.Image) []metadata.Delta {

@@ -15,9 +15,14 @@ type central struct {
 	queue   []*command
 	current *command
 
-	detector  *controller.Detector // nil: it isn't the controller
+	detector  *controller.Detector
+	inOffice  bool // as of the last look
 	unsettled bool
 	busy      bool
+}
+
+func newCentral(n *process) *central {
+	return &central{n: n, detector: controller.NewDetector(leaseMs, n.w.nowMs)}
 }
 
 type command struct {
@@ -55,7 +60,7 @@ func (c *central) next() {
 func (c *central) start(cmd *command) {
 	w := c.n.w
 	c.current = cmd
-	if cmd.duty && !c.inOffice() {
+	if cmd.duty && !c.elected() {
 		c.finish(errNotInOffice)
 		return
 	}
@@ -185,20 +190,16 @@ func (c *central) publish(next *metadata.Image, deltas []metadata.Delta) {
 	c.keepVigil()
 }
 
-func (c *central) inOffice() bool {
+func (c *central) elected() bool {
 	return c.img != nil && c.img.Controller().Token == c.n.incarnation
 }
 
 // keepVigil is what a controller does about brokers, one thing at a time.
 func (c *central) keepVigil() {
-	switch in := c.inOffice(); {
-	case !in:
-		c.detector = nil
-		return
-	case c.detector == nil:
-		c.detector, c.unsettled = controller.NewDetector(leaseMs, c.n.w.nowMs), true
-	}
-	if c.busy {
+	was := c.inOffice
+	c.inOffice = c.elected()
+	c.unsettled = c.unsettled || c.inOffice && !was
+	if !c.inOffice || c.busy {
 		return
 	}
 	w := c.n.w
@@ -215,6 +216,28 @@ func (c *central) keepVigil() {
 		c.unsettled = false
 		c.act("settle", w.policy.Settle)
 	}
+}
+
+// suspect: a broker's process is gone, as far as is seen from here. If it is the controller it is deposed.
+func (c *central) suspect(m metadata.Member) {
+	c.detector.Refused(m)
+	if c.img == nil {
+		return
+	}
+	if c.img.Controller().Token == m.Incarnation {
+		c.depose(m.Incarnation)
+	}
+	c.keepVigil()
+}
+
+// depose ends the term of the controller with that token; its own, if it resigns.
+func (c *central) depose(token uint64) {
+	c.n.once(&command{name: "depose", plan: func(img *metadata.Image) []metadata.Delta {
+		if img.Controller().Token != token {
+			return nil
+		}
+		return []metadata.Delta{metadata.ControllerResigned{}}
+	}})
 }
 
 func (c *central) act(name string, plan func(img *metadata.Image) []metadata.Delta) {

@@ -22,7 +22,7 @@ func (w *world) heal() {
 		n.paused = false
 		n.fullAfter = -1
 		for _, c := range w.processes[1:] {
-			if n.alive && c.alive && c.central.detector != nil {
+			if n.alive && c.alive {
 				c.central.detector.Connected(n.member())
 			}
 		}

@@ -151,13 +151,9 @@ func (m *message) once() bool {
 func (w *world) lose(m *message) {
 	switch m.kind {
 	case snapshotRequest:
-		w.lost(m.from, m.life, func(n *process) {
-			n.snapshotArrived(&message{follower: m.follower, epoch: m.epoch, err: replica.ErrNotLeader})
-		})
+		w.lost(m.from, m.life, func(n *process) { n.snapshotLost(m) })
 	case snapshotAnswer:
-		w.lost(m.to, m.toLife, func(n *process) {
-			n.snapshotArrived(&message{follower: m.follower, epoch: m.epoch, err: replica.ErrNotLeader})
-		})
+		w.lost(m.to, m.toLife, func(n *process) { n.snapshotLost(m) })
 	case groupRequest:
 		w.committer.answered(&message{offset: m.offset, err: errUnavailable})
 	case groupAnswer:

@@ -51,7 +51,7 @@ func (n *process) start() {
 		n.incarnation, n.lease = w.lives*0x9e3779b97f4a7c15, 0
 	}
 	n.alive, n.paused, n.leaving, n.announced, n.fullAfter = true, false, false, same, -1
-	n.central = &central{n: n}
+	n.central = newCentral(n)
 	n.parts = make([]*partition, w.cluster.partitions)
 	n.under = map[string]bool{}
 	n.pidNext, n.pidEnd = 0, 0
@@ -97,9 +97,7 @@ func (n *process) keep() {
 			if !renewed {
 				n.lease, n.announced = w.store.grant(), false
 			}
-			if c.detector != nil {
-				c.detector.Heard(w.nowMs)
-			}
+			c.detector.Heard(w.nowMs)
 			if c.img == nil {
 				c.img = metadata.Empty()
 				c.learn(true)

@@ -70,11 +70,16 @@ func run(o Options, total *Tally, trace func(string, ...any)) *Finding {
 	return f
 }
 
+// drawCluster is a plain one in every second run: much in one place finds what needs a certain order of events.
 func drawCluster(r *rand.Rand) cluster {
-	return cluster{
-		brokers: []int{3, 3, 3, 4, 4, 5}[r.IntN(6)], partitions: []int{1, 1, 2}[r.IntN(3)], producers: 2 + r.IntN(6),
-		txnMax: []int{0, 8, 127}[r.IntN(3)], groups: r.IntN(3) == 0, compact: r.IntN(4) == 0, prompt: r.IntN(2) == 0,
+	c := cluster{brokers: replicationFactor, partitions: 1, producers: 2 + r.IntN(6), txnMax: []int{0, 8, 127}[r.IntN(3)],
+		prompt: r.IntN(2) == 0}
+	if r.IntN(2) == 0 {
+		return c
 	}
+	c.brokers, c.partitions = []int{3, 4, 5}[r.IntN(3)], 1+r.IntN(2)
+	c.groups, c.compact = r.IntN(2) == 0, r.IntN(2) == 0
+	return c
 }
 
 // guard makes a violation of a panic: the machines and the log watch themselves.
@@ -150,17 +155,27 @@ func (f *Finding) Shrink() *Finding {
 	return &best
 }
 
-// Story tells what happened, action by action.
+// Story tells what happened, action by action. Of a very long one the middle is left out: a cluster that doesn't heal says the same
+// over and over.
 func (f *Finding) Story() string {
-	var s strings.Builder
-	fmt.Fprintln(&s, f.Violation)
-	w := f.replay(func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) })
+	var lines []string
+	w := f.replay(func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) })
 	defer w.close()
+	if n := len(lines); n > storyHead+storyTail {
+		left := fmt.Sprintf("… %d lines …", n-storyHead-storyTail)
+		lines = slices.Concat(lines[:storyHead], []string{left}, lines[n-storyTail:])
+	}
 	for _, n := range w.processes[1:] {
-		fmt.Fprintln(&s, n)
+		lines = append(lines, n.String())
 	}
 	for i := range w.oracles {
-		fmt.Fprintf(&s, "partition %d: %s\n", i, showPartition(w.truth(i)))
+		lines = append(lines, fmt.Sprintf("partition %d: %s", i, showPartition(w.truth(i))))
 	}
-	return s.String()
+	return f.Violation + "\n" + strings.Join(lines, "\n")
 }
+
+// The lines of a story.
+const (
+	storyHead = 300
+	storyTail = 60
+)
