@@ -96,7 +96,11 @@ func runServer(c *cobra.Command, f *serverFlags) error {
 		notify(log, "STATUS=waiting for the cluster's metadata")
 	}
 	s, err := millrace.OpenContext(ctx, millrace.Options{Config: cfg, Log: log, LogLevel: level})
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		log.Info("stopped while waiting", zap.Error(err))
+		return nil
+	case err != nil:
 		return err
 	}
 	closed := false
