@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"millrace"
 )
@@ -60,10 +61,17 @@ func createTopic(t testing.TB, s *millrace.Server, topic string, partitions int3
 
 // Who reads committed records sees what was committed, and nothing else; several transactions of one producer, over several
 // partitions.
-func TestTransactions(t *testing.T) {
+func TestTransactions(t *testing.T) { runTransactions(t) }
+
+// So does a client of before KIP-890, whose transactions have one epoch and which adds their partitions itself.
+func TestTransactionsOfOldClients(t *testing.T) {
+	runTransactions(t, kgo.MaxVersions(kversion.V3_5_0()))
+}
+
+func runTransactions(t *testing.T, opts ...kgo.Opt) {
 	s := open(t, 2)
 	createTopic(t, s, "t", 3, 1)
-	p := client(t, s, kgo.TransactionalID("p"))
+	p := client(t, s, append(opts, kgo.TransactionalID("p"))...)
 	var want []string
 	for i := range 20 {
 		a, b := fmt.Sprintf("%02da", i), fmt.Sprintf("%02db", i)
@@ -167,7 +175,13 @@ func TestTransactionTimesOut(t *testing.T) {
 
 // Offsets and records commit together: what comes out is what went in, once each, although members come and go and every
 // third transaction is aborted.
-func TestGroupTransactSession(t *testing.T) {
+func TestGroupTransactSession(t *testing.T) { runSessions(t) }
+
+func TestGroupTransactSessionOfOldClients(t *testing.T) {
+	runSessions(t, kgo.MaxVersions(kversion.V3_5_0()))
+}
+
+func runSessions(t *testing.T, opts ...kgo.Opt) {
 	s := open(t, 2)
 	createTopic(t, s, "in", 4, 1)
 	createTopic(t, s, "out", 4, 1)
@@ -184,9 +198,9 @@ func TestGroupTransactSession(t *testing.T) {
 	ctx, stop := context.WithCancel(soon(t))
 	ended := make(chan error, 2)
 	for i := range 2 {
-		session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(strings.Split(s.Bootstrap(), ",")...), kgo.TransactionalID(strconv.Itoa(i)),
-			kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
-			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxBytes(2000))
+		session, err := kgo.NewGroupTransactSession(append(opts, kgo.SeedBrokers(strings.Split(s.Bootstrap(), ",")...),
+			kgo.TransactionalID(strconv.Itoa(i)), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxBytes(2000))...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,9 @@
 // Broker holds the table of replicas. Partition is one of them: its log (broker/plog), its replication (broker/replica), its
 // producers' sequences, the fetches that wait. Produce and Fetch are operations of the hot path: structs that their caller keeps and
 // fills again, and jobs.Tasks themselves. FetchSet is what a fetch session reads. Visit is the same road for everything that
-// may allocate. Coordinator hosts the group machine of one partition of __consumer_offsets, while this broker leads it. Source
-// is another broker to read from; fetchers are the ones that read.
+// may allocate. Coordinator hosts the group machine of one partition of __consumer_offsets, while this broker leads it, and
+// txnCoordinator that of one of __transaction_state. Source is another broker to read from, fetchers are the ones that read; Peer
+// is another broker to speak with about transactions. An Admission lets a transactional produce in.
 //
 // # Ownership
 //
@@ -30,6 +31,9 @@
 //   - Offsets are assigned by the leader, in the order in which appends arrive at its executor.
 //   - A record is readable once the high watermark has passed it, and acknowledged with acks=all then. With one replica that is
 //     at once.
+//   - Who reads committed records reads below the last stable offset: the first offset of a transaction without a committed
+//     marker. Every replica can tell it.
+//   - A transaction is opened in a partition only after its coordinator has said so, and no marker has come since.
 //   - A waiting fetch is linked into each of its partitions or into none; only the owners link and unlink. The parts of
 //     a FetchSet (a fetch session) are linked for as long as they have nothing to tell. Consumers wait for the high watermark,
 //     followers for the end of the log.
