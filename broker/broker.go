@@ -82,7 +82,9 @@ func New(self metadata.Member, d Deps) *Broker {
 	b.alters.broker, b.alters.at = b, map[*Partition]int{}
 	b.catchUp.init(b)
 	for range workerCount(d.Config) {
-		b.workers = append(b.workers, &worker{Executor: jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"})})
+		w := &worker{Executor: jobs.NewExecutor(jobs.ExecutorOptions{Name: "broker"})}
+		w.cleaner.init(b, w)
+		b.workers = append(b.workers, w)
 	}
 	b.producerIDs.allocate = d.Cluster.AllocateProducerIDs
 	b.sweeper.Init(b.sweep)
@@ -99,6 +101,7 @@ type worker struct {
 	appended replica.Appended
 	await    replica.Await
 	fetch    replica.Fetch
+	cleaner  cleaner
 }
 
 // workerCount is millrace.workers, or half the processors: executors run on the event loops while those are idle, so
@@ -121,6 +124,7 @@ func (b *Broker) Close() {
 	b.catchUp.close()
 	b.fetchers.close()
 	for _, w := range b.workers {
+		b.deps.Wheel.Cancel(&w.cleaner.timer)
 		w.Stop()
 	}
 }

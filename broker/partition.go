@@ -27,6 +27,7 @@ type Partition struct {
 	machine *replica.Machine
 
 	compactOnly bool
+	cleanListed bool // its worker's cleaner has it on the list
 	producers   producers
 	waiters     waiters // consumers that wait for the high watermark
 	followers   waiters // followers that wait for the end of the log
@@ -147,12 +148,13 @@ func (p *Partition) apply(s settings) {
 	}
 }
 
-// sweep applies retention and forgets producers that have been quiet for too long.
+// sweep applies retention, lists the log for compaction and forgets producers that have been quiet for too long.
 func (p *Partition) sweep(nowMs, producerExpirationMs int64) {
 	if p.machine == nil {
 		return
 	}
 	p.retain(nowMs)
+	p.worker.cleaner.consider(p, nowMs)
 	p.producers.expire(nowMs - producerExpirationMs)
 	p.producers.txns.forget(p.log.StartOffset(), p.highWatermark(), nowMs-verificationMs)
 }

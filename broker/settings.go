@@ -33,7 +33,11 @@ func (b *Broker) settings(t *metadata.Topic) settings {
 			SegmentBytes:     int64(c.SegmentBytes), SegmentMs: c.SegmentMs,
 			MaxMessageBytes:      c.MaxMessageBytes,
 			TimestampBeforeMaxMs: c.TimestampBeforeMaxMs, TimestampAfterMaxMs: c.TimestampAfterMaxMs,
-			Use: slab.UseRecords,
+			// The coordinators of __consumer_offsets rewrite their logs themselves (Coordinator.compact).
+			Compact: c.CleanupCompact && t.Name != metadata.ConsumerOffsetsTopic, DeleteRetentionMs: c.DeleteRetentionMs,
+			MinCompactionLagMs: c.MinCompactionLagMs, MaxCompactionLagMs: c.MaxCompactionLagMs,
+			MinCleanableDirtyRatio: c.MinCleanableDirtyRatio,
+			Use:                    slab.UseRecords,
 		},
 		minInSync:   int(c.MinInsyncReplicas),
 		compactOnly: c.CleanupCompact && !c.CleanupDelete,

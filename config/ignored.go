@@ -33,7 +33,8 @@ var ignoredGroups = []group{
 		share.coordinator.* offsets.load.buffer.size
 		offsets.topic.compression.codec offsets.commit.required.acks transaction.state.log.load.buffer.size`},
 	{reason: "batches are stored as they come", names: `
-		log.message.format.version log.message.downconversion.enable log.message.timestamp.difference.max.ms
+		log.message.format.version log.message.downconversion.enable log.message.timestamp.difference.max.ms`},
+	{reason: "compaction is done by the partitions' own workers, in small steps", names: `
 		log.cleaner.enable log.cleaner.threads log.cleaner.io.* log.cleaner.dedupe.buffer.size log.cleaner.backoff.ms`},
 	{reason: "a fetch of a follower is answered as soon as there is something", names: `
 		num.replica.fetchers replica.fetch.min.bytes`},

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"errors"
 	"net/netip"
 	"sync"
 
 	"millrace/broker"
+	"millrace/broker/plog"
 	"millrace/metadata"
 	"millrace/protocol"
 	"millrace/protocol/kafka"
@@ -183,6 +185,10 @@ func (c *produceCall) reply() {
 			part := &c.op.Parts[i]
 			i++
 			if part.Err != nil {
+				if noKey, some := errors.AsType[*plog.NoKeyError](part.Err); some {
+					w.Partition(withoutKey(noKey, part, cursor.Index))
+					continue
+				}
 				code := produceCode(part.Err, c.request.Version)
 				w.Failed(cursor.Index, code, part.Err.Error(), c.leader(code, cursor.Name, cursor.ID, cursor.Index))
 				continue

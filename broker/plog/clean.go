@@ -145,8 +145,7 @@ func (c *Cleaner) Step(l *Log, r *CleanRules) (more bool, err error) {
 		err = l.beginClean(r)
 	}
 	p := l.cleaning
-	if p == nil || !l.config.Compact {
-		l.abandonClean()
+	if p == nil {
 		return false, err
 	}
 	c.work = stepWork - c.shorter

@@ -201,7 +201,7 @@ func versions(t testing.TB, l *Log, n, keys, sizeBytes int) {
 
 func TestCleanShrinks(t *testing.T) {
 	l := newLog(t, compacted())
-	versions(t, l, 60_000, 50, 1000)
+	versions(t, l, 30_000, 50, 1000)
 	bytesBefore, memoryBefore := l.SizeBytes(), l.MemoryBytes()
 	views, _, err := l.Read(0, 1<<20, forAll, true, nil)
 	if err != nil {
@@ -259,6 +259,49 @@ func TestCleanWithoutMemory(t *testing.T) {
 	}
 }
 
+// More keys than the table has room for take more passes, each of which gets further.
+func TestCleanManyKeys(t *testing.T) {
+	l := newLog(t, compacted())
+	var b record.Builder
+	for v := range 3 {
+		b.Reset(record.Options{})
+		for k := range 20 {
+			b.Append(record.Record{Timestamp: testMs, Key: fmt.Appendf(nil, "key-%d", k), Value: fmt.Append(nil, v)})
+		}
+		mustAppend(t, l, b.Bytes(), 0, testMs)
+	}
+	rules := CleanRules{NowMs: testMs + 2000, UpTo: forAll}
+	var c Cleaner
+	passes := 0
+	for l.CleanDue(&rules) {
+		before := l.cleanTo
+		for more := true; more; {
+			var err error
+			if more, err = c.Step(l, &rules); err != nil {
+				t.Fatal(err)
+			}
+			if p := l.cleaning; p != nil && p.mapping {
+				p.table.entries = 10 // of which it fills 8
+			}
+		}
+		if passes++; l.cleanTo != before+8 && l.cleanTo != 60 {
+			t.Fatalf("pass %d came from %d to %d", passes, before, l.cleanTo)
+		}
+	}
+	if passes != 8 {
+		t.Errorf("%d passes", passes)
+	}
+	left := 0
+	if err := l.Records(0, forAll, func(offset int64, r record.Record) error {
+		if left++; string(r.Value) != "2" || offset < 40 {
+			t.Errorf("%d: %s=%s", offset, r.Key, r.Value)
+		}
+		return nil
+	}); err != nil || left != 20 {
+		t.Errorf("%d records left (%v)", left, err)
+	}
+}
+
 // A pass that is overtaken by a truncation is given up, and what was cut off counts as not cleaned.
 func TestCleanTruncated(t *testing.T) {
 	l := newLog(t, compacted())
@@ -290,7 +333,7 @@ func TestCleanTruncated(t *testing.T) {
 	}
 	c2.Compact = false
 	l.SetConfig(c2)
-	if more, err := c.Step(l, &rules); more || err != nil || l.cleaning != nil {
+	if more, err := c.Step(l, &rules); more || err != nil || l.MemoryBytes() != l.pool.Stats().UsedTotal() {
 		t.Errorf("goes on with a log that isn't compacted: %v, %v", more, err)
 	}
 }
@@ -373,7 +416,7 @@ func TestCleanAllocatesLittle(t *testing.T) {
 	var c Cleaner
 	rules := CleanRules{NowMs: testMs + 2000, UpTo: forAll}
 	steps := 0
-	batches := make([]record.Batch, 30_000)
+	batches := make([]record.Batch, 10_000)
 	for i := range batches {
 		batches[i] = bytes.Clone(keyed(record.Options{}, testMs, fmt.Sprintf("key-%d=%0500d", i%300, i)))
 	}

@@ -35,7 +35,10 @@ type NoKeyError struct{ Indexes []int32 }
 // noKeysTold bounds the answer that a small batch can cause.
 const noKeysTold = 100
 
-func (e *NoKeyError) Error() string { return "Compacted topic cannot accept message without key." }
+func (e *NoKeyError) Error() string { return "compacted topic cannot accept message without key" }
+
+// Unwrap: the batch is one that may not be appended.
+func (e *NoKeyError) Unwrap() error { return record.ErrInvalidRecord }
 
 // What AppendReplicated refuses; fixed values, since a follower asks again and
 // again.

@@ -47,7 +47,12 @@ func NewAt(pool *slab.Pool, c Config, startOffset int64, epochs []EpochStart) *L
 }
 
 // SetConfig changes the configuration, from the next call on.
-func (l *Log) SetConfig(c Config) { l.config = c }
+func (l *Log) SetConfig(c Config) {
+	l.config = c
+	if !c.Compact {
+		l.abandonClean()
+	}
+}
 
 // Config is the configuration as it was set last.
 func (l *Log) Config() Config { return l.config }
