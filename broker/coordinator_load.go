@@ -92,7 +92,7 @@ func (c *Coordinator) loaded(m *group.Machine) {
 const compactBytesMin = 512 << 10
 
 // compact replaces the log by what the machine says is its content, when it is twice as large as after the last time. So
-// the log stays small although its topic is compacted in name only as yet. Whoever reads __consumer_offsets and lags behind finds its start moved, as with any retention.
+// the log stays small although the cleaner leaves it alone. Whoever reads __consumer_offsets and lags behind finds its start moved, as with any retention.
 func (c *Coordinator) compact() {
 	p := c.partition
 	if c.closed || p.log.SizeBytes() < c.compactAt || c.cutWhen > 0 || len(c.writes) > 0 || !c.machine.Idle() {
