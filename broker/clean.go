@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"sort"
 	"time"
 
 	"go.uber.org/zap"
@@ -84,14 +85,36 @@ func (p *Partition) clean(c *plog.Cleaner) (more bool) {
 	return more
 }
 
-// cleanRules are what compaction has to respect. Of an aborted transaction's records nothing is known here as yet, and
-// the high watermark stands for the last stable offset.
+// cleanRules are what compaction has to respect.
 func (p *Partition) cleanRules(nowMs int64) plog.CleanRules {
-	return plog.CleanRules{NowMs: nowMs, UpTo: p.highWatermark(), KeepEmpty: p.producers.endsWith}
+	return plog.CleanRules{NowMs: nowMs, UpTo: p.lastStable(), KeepEmpty: p.producers.endsWith, Aborted: p.producers.txns.abortedBatch}
 }
 
-// endsWith tells whether a batch holds the last sequence number of its producer.
+// endsWith tells whether a batch holds the last sequence number of its producer, or the marker that is all that is known of
+// it.
 func (ps *producers) endsWith(b record.Batch) bool {
 	s := ps.byID[b.ProducerID()]
-	return s != nil && s.count > 0 && s.spans[s.count-1].baseOffset == b.BaseOffset()
+	switch {
+	case s == nil:
+		return false
+	case s.count > 0:
+		return s.spans[s.count-1].baseOffset == b.BaseOffset()
+	}
+	return b.IsControl() && s.epoch == b.ProducerEpoch()
+}
+
+// abortedBatch tells whether a transactional batch below the last stable offset is of a transaction that was aborted.
+func (t *transactions) abortedBatch(b record.Batch) bool {
+	at := b.BaseOffset()
+	i := sort.Search(len(t.aborted), func(i int) bool { return t.aborted[i].last >= at })
+	for ; i < len(t.aborted); i++ {
+		a := &t.aborted[i]
+		if a.ProducerID == b.ProducerID() && a.First <= at {
+			return true
+		}
+		if a.stable > at {
+			break
+		}
+	}
+	return false
 }

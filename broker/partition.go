@@ -156,7 +156,7 @@ func (p *Partition) sweep(nowMs, producerExpirationMs int64) {
 	p.retain(nowMs)
 	p.worker.cleaner.consider(p, nowMs)
 	p.producers.expire(nowMs - producerExpirationMs)
-	p.producers.txns.forget(p.log.StartOffset(), p.highWatermark(), nowMs-verificationMs)
+	p.producers.txns.forget(max(p.log.StartOffset(), p.log.CleanedTo()), p.highWatermark(), nowMs-verificationMs)
 }
 
 // verificationMs is how long a verified producer may take to send its first batch. Its produce waits for the answer, so it

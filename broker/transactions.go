@@ -101,7 +101,7 @@ func (t *transactions) abortedIn(from, upTo int64) (found []AbortedTransaction) 
 }
 
 // forget drops what nobody needs any more: transactions whose marker is committed, aborted ones that lie below the log's
-// start, and verifications that nothing came of.
+// start or have been compacted away, and verifications that nothing came of.
 func (t *transactions) forget(start, high, beforeMs int64) {
 	t.open = slices.DeleteFunc(t.open, func(o openTransaction) bool { return o.decidedBelow(high) })
 	if n := sort.Search(len(t.aborted), func(i int) bool { return t.aborted[i].last >= start }); n > 0 {

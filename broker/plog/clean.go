@@ -87,6 +87,10 @@ func (l *Log) CleanDue(r *CleanRules) bool {
 	return dirty > 0 || l.horizonMs > 0 && r.NowMs >= l.horizonMs && l.closed(r) > 0
 }
 
+// CleanedTo is the offset that compaction has come to: below it nothing is left of aborted transactions, and of each key
+// one record.
+func (l *Log) CleanedTo() int64 { return l.cleanTo }
+
 // closed is the number of segments that a pass would take.
 func (l *Log) closed(r *CleanRules) (n int) {
 	c := &l.config
