@@ -144,38 +144,49 @@ func readAll(seeds []string, h *history, limit time.Duration) (there [][]seen, e
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	ends, err := kadm.NewClient(c).ListEndOffsets(ctx, h.topic)
-	if err == nil {
-		err = ends.Error()
+	defer c.Close()
+	ends, err := offsets(ctx, h.topic, kadm.NewClient(c).ListEndOffsets)
+	if err != nil {
+		return nil, err
 	}
-	c.Close()
+	starts, err := offsets(ctx, h.topic, kadm.NewClient(c).ListStartOffsets)
 	if err != nil {
 		return nil, err
 	}
 	there = make([][]seen, h.partitions)
 	for p := range h.partitions {
+		start, _ := starts.Lookup(h.topic, int32(p))
 		end, _ := ends.Lookup(h.topic, int32(p))
-		if there[p], err = readPartition(ctx, seeds, h.topic, int32(p), end.Offset); err != nil {
+		if there[p], err = readPartition(ctx, seeds, h.topic, int32(p), start.Offset, end.Offset); err != nil {
 			return nil, fmt.Errorf("partition %d: %w", p, err)
 		}
 	}
 	return there, nil
 }
 
+// offsets asks for an offset of each partition until all are told: while leaders change, some can't be.
+func offsets(ctx context.Context, topic string, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
+	for {
+		found, err := list(ctx, topic)
+		if err == nil {
+			err = found.Error()
+		}
+		if err == nil || ctx.Err() != nil {
+			return found, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // readPartition reads a partition from its start up to an offset.
-func readPartition(ctx context.Context, seeds []string, topic string, partition int32, end int64) (all []seen, err error) {
+func readPartition(ctx context.Context, seeds []string, topic string, partition int32, start, end int64) (all []seen, err error) {
 	c, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
 		topic: {partition: kgo.NewOffset().AtStart()}}))
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	starts, err := kadm.NewClient(c).ListStartOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	start, _ := starts.Lookup(topic, partition)
-	for next := start.Offset; next < end; {
+	for next := start; next < end; {
 		fetches := c.PollFetches(ctx)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("offset %d of %d: %w", next, end, ctx.Err())
