@@ -20,7 +20,7 @@ type kafkaSession struct {
 func (h *kafkaHandler) Open(c *reactor.Conn) any {
 	desk := h.desk.Load()
 	if desk == nil {
-		c.Close("") // not registered yet; other processes may know of it before this one does
+		c.Close("") // it can't be: connections are held until there is a desk
 		return nil
 	}
 	return &kafkaSession{desk.Open(c.LocalAddr(), c.RemoteAddr()), desk}

@@ -190,7 +190,8 @@ func (s *Server) idOf(h *host) int32 {
 	return metadata.NoBroker
 }
 
-// listen binds a broker's address. Clients that come before the broker is registered are turned away.
+// listen binds a broker's address. Clients that come before the broker is registered wait until it is: to be turned away is
+// for some of them an error that they don't try again after.
 func (s *Server) listen(name string, port int) (*host, error) {
 	bare, err := config.ParseHost(name)
 	if err != nil {
@@ -198,7 +199,7 @@ func (s *Server) listen(name string, port int) (*host, error) {
 	}
 	h := &host{handler: &kafkaHandler{}, name: name, member: metadata.NoMember}
 	h.listener, err = s.reactor.Listen(net.JoinHostPort(bare, strconv.Itoa(port)), reactor.ListenerOptions{
-		Framing: reactor.Frames, Handler: h.handler,
+		Framing: reactor.Frames, Handler: h.handler, Held: true,
 		FrameBytesMax:  int(s.config.SocketRequestMaxBytes),
 		IdleTimeout:    time.Duration(s.config.ConnectionsMaxIdleMs) * time.Millisecond,
 		ConnectionsMax: int(s.config.MaxConnections), ConnectionsPerIPMax: int(s.config.MaxConnectionsPerIP),
@@ -320,6 +321,7 @@ func (s *Server) admit(registered *metadata.Broker) {
 		Broker: h.broker, Cluster: s.central, Config: s.config, Log: s.log, LogLevel: s.logLevel,
 	}))
 	h.limit()
+	h.listener.Begin()
 	s.hosts[registered.ID] = h
 }
 

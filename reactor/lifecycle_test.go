@@ -233,3 +233,28 @@ func TestAnsweredTwice(t *testing.T) {
 	}()
 	rs[0].Drop()
 }
+
+// Who comes before Begin waits, and is served then; Close turns away who still waits.
+func TestHeld(t *testing.T) {
+	f, h := start(t, Options{}), &funcs{}
+	ln := f.listen(ListenerOptions{Handler: h, Held: true})
+	early, asked := dial(t, ln), request(1, 7, 20)
+	early.send(asked)
+	if n := ln.Connections(); n != 0 || h.opens.Load() != 0 {
+		t.Errorf("%d connections before Begin", n)
+	}
+	ln.Begin()
+	ln.Begin()
+	early.want(asked)
+	late := dial(t, ln)
+	late.send(asked)
+	late.want(asked)
+
+	never := f.listen(ListenerOptions{Handler: h, Held: true})
+	waiting := dial(t, never)
+	never.Close()
+	waiting.wantEnd()
+	if n := h.opens.Load(); n != 2 {
+		t.Errorf("%d connections were opened, want 2", n)
+	}
+}

@@ -45,6 +45,9 @@ const (
 type ListenerOptions struct {
 	Framing Framing
 	Handler Handler
+	// Held leaves connections in the kernel's queue until Begin: the port is taken, its number is known, and whoever
+	// comes early waits instead of being turned away.
+	Held bool
 	// FrameBytesMax is the largest frame (without its size) or line. Default 100 MiB,
 	// 64 KiB for lines. A larger frame closes the connection, a longer line is
 	// answered with an error and skipped.
@@ -109,6 +112,8 @@ type Listener struct {
 	log *zap.Logger
 	nl  net.Listener
 
+	begun    chan struct{} // closed when connections may be accepted
+	begin    sync.Once
 	accepted chan struct{} // closed when the accept goroutine has ended
 	closing  chan struct{}
 	once     sync.Once
@@ -143,7 +148,10 @@ func (r *Reactor) Listen(addr string, o ListenerOptions) (*Listener, error) {
 	}
 	ln := &Listener{
 		r: r, o: o, nl: nl, log: r.o.Log.With(zap.Stringer("listener", nl.Addr())),
-		accepted: make(chan struct{}), closing: make(chan struct{}), perIP: map[netip.Addr]int{},
+		begun: make(chan struct{}), accepted: make(chan struct{}), closing: make(chan struct{}), perIP: map[netip.Addr]int{},
+	}
+	if !o.Held {
+		ln.Begin()
 	}
 	ln.none = sync.NewCond(&ln.mu)
 	r.listeners[ln] = struct{}{}
@@ -165,6 +173,9 @@ func network(addr string) string {
 
 // Addr returns the address that the listener has, with its real port.
 func (ln *Listener) Addr() net.Addr { return ln.nl.Addr() }
+
+// Begin has a listener that is Held accept connections, those first that wait already. More calls do nothing.
+func (ln *Listener) Begin() { ln.begin.Do(func() { close(ln.begun) }) }
 
 // Connections returns the number of open connections.
 func (ln *Listener) Connections() int {
@@ -204,6 +215,11 @@ func (ln *Listener) Close() {
 // accept takes connections for as long as the port is open.
 func (ln *Listener) accept() {
 	defer close(ln.accepted)
+	select {
+	case <-ln.begun:
+	case <-ln.closing:
+		return
+	}
 	var pause backoff
 	for {
 		nc, err := ln.nl.Accept()
