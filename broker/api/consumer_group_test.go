@@ -181,3 +181,21 @@ func TestConsumerGroupOffsets(t *testing.T) {
 		d.codeIs(ask[*kmsg.OffsetFetchResponse](d, req, 9).Groups[0].ErrorCode, test.want, "OffsetFetch")
 	}
 }
+
+// TestMetadataByID: consumers that were assigned ids ask for the names. Java's send an empty name beside the id.
+func TestMetadataByID(t *testing.T) {
+	d := newDesk(t, 1)
+	topic := d.topic("t", 1)
+	for _, name := range []*string{nil, new(""), new("another")} {
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{{Topic: name, TopicID: topic.ID}, {Topic: name, TopicID: [16]byte{1}}}
+		resp := ask[*kmsg.MetadataResponse](d, req, 13)
+		if known := resp.Topics[0]; known.ErrorCode != 0 || *known.Topic != "t" || known.TopicID != topic.ID {
+			t.Errorf("%+v", known)
+		}
+		if unknown := resp.Topics[1]; unknown.Topic != nil || unknown.TopicID != [16]byte{1} {
+			t.Errorf("%+v", unknown)
+		}
+		d.codeIs(resp.Topics[1].ErrorCode, protocol.UnknownTopicID, "an id of nothing")
+	}
+}

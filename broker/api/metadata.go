@@ -17,6 +17,11 @@ import (
 // the answer at once, with its leaders; Apache Kafka answers with a retriable error first. Topics are created before
 // the answer is written, so that no client sees one half made.
 func (c *call) metadata(req *kmsg.MetadataRequest) {
+	for i := range req.Topics {
+		if t := &req.Topics[i]; t.TopicID != [16]byte{} {
+			t.Topic = nil // an id is what counts; Java's clients send an empty name beside it
+		}
+	}
 	image := c.image()
 	missing := c.missingTopics(image, req)
 	if len(missing) == 0 {
