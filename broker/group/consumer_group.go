@@ -43,6 +43,9 @@ type consumer struct {
 	assigned      partitions // it has them, or may take them
 	revoking      partitions // it has them, and was told to give them up
 
+	// since is the epoch from which on the member has a partition; not in the log, so a coordinator that was loaded begins anew.
+	since map[TopicPartition]int32
+
 	target partitions
 	reads  []string // topics that exist, sorted
 

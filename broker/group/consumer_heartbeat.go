@@ -346,11 +346,32 @@ func (m *Machine) fence(g *Group, x *consumer, reason string) {
 }
 
 // checkCommit: a member commits with its epoch.
-func (c *consumerGroup) checkCommit(e *Commit) error {
+func (c *consumerGroup) checkCommit(e *Commit, view TopicView) error {
 	if c.byID[e.MemberID] != nil && e.UnsupportedEpochs {
 		return refuse(ErrUnsupportedVersion, "OffsetCommit version 9 or above must be used by members using the consumer protocol.")
 	}
-	return c.checkEpoch(e.MemberID, e.Generation)
+	err := c.checkEpoch(e.MemberID, e.Generation)
+	if x := c.byID[e.MemberID]; err != nil && x != nil && x.hasHadSince(e, view) {
+		return nil
+	}
+	return err
+}
+
+// hasHadSince tells whether all that is committed was with the member in the epoch that it commits with, and still is. Its epoch may
+// have been raised while the commit was on its way (KAFKA-19779).
+func (x *consumer) hasHadSince(e *Commit, view TopicView) bool {
+	if e.Generation > x.epoch {
+		return false
+	}
+	for _, t := range e.Topics {
+		topic, _ := view.Topic(t.Name)
+		for _, p := range t.Partitions {
+			if since, has := x.since[TopicPartition{topic.ID, p.Partition}]; !has || e.Generation < since {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // checkEpoch is what is asked of a member that commits or fetches offsets.

@@ -52,6 +52,21 @@ func (c *consumerGroup) advance(x *consumer, epoch int32, owned *partitions) boo
 	if epoch != x.epoch {
 		x.previousEpoch, x.epoch = x.epoch, epoch
 	}
+	x.remember()
 	return x.epoch != before.epoch || x.state != before.state || !x.assigned.equal(before.assigned) ||
 		!x.revoking.equal(before.revoking)
+}
+
+// remember notes since when the member has what it has.
+func (x *consumer) remember() {
+	since := make(map[TopicPartition]int32, len(x.assigned)+len(x.revoking))
+	for _, has := range []partitions{x.assigned, x.revoking} {
+		for _, p := range has {
+			since[p] = x.epoch
+			if epoch, before := x.since[p]; before {
+				since[p] = epoch
+			}
+		}
+	}
+	x.since = since
 }

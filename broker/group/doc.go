@@ -50,5 +50,7 @@
 //   - A ConsumerGroupHeartbeat of a group that nobody knows is UNKNOWN_MEMBER_ID, and the member joins anew. Kafka's
 //     GROUP_ID_NOT_FOUND ends a Java consumer; but Kafka's groups don't go with RAM. A member that joins again (epoch 0) is welcome
 //     under its own id, and regular expressions are looked up at once and not in the background.
+//   - A commit with an epoch before the current one is taken for partitions that the member has had since then, as in Kafka 4.3; of
+//     that a coordinator that was loaded knows nothing.
 //   - The offsets of an empty consumer group are kept from when it became empty; Kafka goes by the commits alone.
 package group

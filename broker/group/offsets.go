@@ -73,7 +73,7 @@ func (m *Machine) checkCommit(g *Group, e *Commit) error {
 	case e.Generation < 0 && g.state == Empty:
 		return nil
 	case g.consumer != nil:
-		return g.consumer.checkCommit(e)
+		return g.consumer.checkCommit(e, m.topics)
 	case e.Generation < 0 && e.MemberID == "" && e.InstanceID == nil:
 		return ErrUnknownMemberID
 	}
