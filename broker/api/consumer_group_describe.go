@@ -49,9 +49,7 @@ func (c *call) describedConsumers(rg *kmsg.ConsumerGroupDescribeResponseGroup, r
 		rm.Default()
 		rm.MemberID, rm.InstanceID, rm.RackID, rm.MemberEpoch = m.MemberID, m.InstanceID, m.RackID, m.MemberEpoch
 		rm.ClientID, rm.ClientHost, rm.SubscribedTopics = m.ClientID, m.ClientHost, m.Names
-		if m.Regex != "" {
-			rm.SubscribedTopicRegex = &m.Regex
-		}
+		rm.SubscribedTopicRegex = &m.Regex // an empty one where there is none, as in Kafka
 		rm.Assignment.TopicPartitions = namedPartitions(image, m.Assigned)
 		rm.TargetAssignment.TopicPartitions = namedPartitions(image, m.Target)
 		rm.MemberType = typeConsumerMember

@@ -40,24 +40,24 @@ func TestConsumerGroupMembership(t *testing.T) {
 			member = "" // the coordinator draws one
 		}
 		one := beat(consumerJoin(id, member, "t"))
-		if one.MemberID == nil || *one.MemberID == "" || v > 0 && *one.MemberID != "m1" || one.MemberEpoch != 1 ||
+		if one.MemberID == nil || *one.MemberID == "" || v > 0 && *one.MemberID != "m1" || one.MemberEpoch != 2 ||
 			one.HeartbeatIntervalMillis != 5000 || one.Assignment == nil {
 			t.Fatalf("%+v", one)
 		}
 		d.want(fmt.Sprint(one.Assignment.Topics), fmt.Sprint([]kmsg.ConsumerGroupHeartbeatResponseAssignmentTopic{
 			{TopicID: topic.ID, Partitions: []int32{0, 1}}}), "assignment of the first")
-		if two := beat(consumerJoin(id, "m2", "t")); two.MemberEpoch != 2 || len(two.Assignment.Topics) != 0 {
+		if two := beat(consumerJoin(id, "m2", "t")); two.MemberEpoch != 3 || len(two.Assignment.Topics) != 0 {
 			t.Errorf("%+v", two)
 		}
-		if r := beat(consumerBeat(id, *one.MemberID, 1)); r.MemberEpoch != 1 || len(r.Assignment.Topics[0].Partitions) != 1 {
+		if r := beat(consumerBeat(id, *one.MemberID, 2)); r.MemberEpoch != 2 || len(r.Assignment.Topics[0].Partitions) != 1 {
 			t.Errorf("%+v", r)
 		}
 		d.checkConsumerGroup(id, "Reconciling")
-		if r := beat(consumerBeat(id, "m2", 2)); r.Assignment != nil {
+		if r := beat(consumerBeat(id, "m2", 3)); r.Assignment != nil {
 			t.Errorf("a partition was given that is not free: %+v", r)
 		}
 		beat(consumerBeat(id, *one.MemberID, -1))
-		if r := beat(consumerBeat(id, "m2", 2)); r.MemberEpoch != 3 || len(r.Assignment.Topics[0].Partitions) != 2 {
+		if r := beat(consumerBeat(id, "m2", 3)); r.MemberEpoch != 4 || len(r.Assignment.Topics[0].Partitions) != 2 {
 			t.Errorf("%+v", r)
 		}
 		d.checkConsumerGroup(id, "Stable")
@@ -132,7 +132,7 @@ func TestConsumerGroupErrors(t *testing.T) {
 		{"member", "g", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.MemberEpoch = 1 }, protocol.UnknownMemberID},
 		{"epoch", "g", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.MemberID, r.MemberEpoch = "m", 7 }, protocol.FencedMemberEpoch},
 		{"instance id", "g", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.InstanceID = new("i") }, protocol.UnreleasedInstanceID},
-		{"fenced", "g", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.InstanceID, r.MemberEpoch = new("i"), 2 }, protocol.FencedInstanceID},
+		{"fenced", "g", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.InstanceID, r.MemberEpoch = new("i"), 3 }, protocol.FencedInstanceID},
 		{"group of nobody", "x", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.MemberEpoch = 2 }, protocol.UnknownMemberID},
 		{"leaves a group of nobody", "x", func(r *kmsg.ConsumerGroupHeartbeatRequest) { r.MemberEpoch = -1 }, protocol.GroupIDNotFound},
 	}
@@ -165,15 +165,15 @@ func TestConsumerGroupOffsets(t *testing.T) {
 		req.Topics = append(req.Topics, rt)
 		return ask[*kmsg.OffsetCommitResponse](d, req, v).Topics[0].Partitions[0].ErrorCode
 	}
-	d.codeIs(commit(8, 1), protocol.UnsupportedVersion, "commit without epochs")
-	d.codeIs(commit(9, 0), protocol.StaleMemberEpoch, "commit with another epoch")
-	d.codeIs(commit(9, 1), protocol.None, "commit")
-	d.codeIs(commit(10, 1), protocol.None, "commit")
+	d.codeIs(commit(8, 2), protocol.UnsupportedVersion, "commit without epochs")
+	d.codeIs(commit(9, 1), protocol.StaleMemberEpoch, "commit with another epoch")
+	d.codeIs(commit(9, 2), protocol.None, "commit")
+	d.codeIs(commit(10, 2), protocol.None, "commit")
 	for _, test := range []struct {
 		member *string
 		epoch  int32
 		want   protocol.Code
-	}{{new("m"), 1, protocol.None}, {new("m"), 2, protocol.StaleMemberEpoch}, {new("x"), 1, protocol.UnknownMemberID}, {nil, -1, protocol.None}} {
+	}{{new("m"), 2, protocol.None}, {new("m"), 3, protocol.StaleMemberEpoch}, {new("x"), 1, protocol.UnknownMemberID}, {nil, -1, protocol.None}} {
 		req := kmsg.NewPtrOffsetFetchRequest()
 		g := kmsg.NewOffsetFetchRequestGroup()
 		g.Group, g.MemberID, g.MemberEpoch = "g", test.member, test.epoch

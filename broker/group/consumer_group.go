@@ -69,9 +69,10 @@ const (
 	epochLeaveStatic = -2 // a static member that will be back
 )
 
+// newConsumerGroup begins in epoch 1, so that the first member's is 2, as in Kafka.
 func newConsumerGroup() *consumerGroup {
 	return &consumerGroup{
-		byID: map[string]*consumer{}, static: map[string]*consumer{}, owners: map[TopicPartition]*consumer{}, stale: true,
+		epoch: 1, byID: map[string]*consumer{}, static: map[string]*consumer{}, owners: map[TopicPartition]*consumer{}, stale: true,
 	}
 }
 

@@ -1,7 +1,9 @@
 package group
 
 import (
+	"errors"
 	"fmt"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -119,7 +121,11 @@ func (e *ConsumerHeartbeat) pattern() (*pattern, error) {
 	}
 	p, err := newPattern(*e.Regex)
 	if err != nil {
-		return nil, refuse(ErrInvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %v.", *e.Regex, err)
+		what := err.Error()
+		if bad := (*syntax.Error)(nil); errors.As(err, &bad) {
+			what = bad.Code.String() // as in Java's library
+		}
+		return nil, refuse(ErrInvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", *e.Regex, what)
 	}
 	return p, nil
 }
@@ -336,8 +342,13 @@ func (m *Machine) expelConsumer(g *Group, x *consumer, reason string) (records [
 		records = append(records, topicsRecord(g.id, c.topics))
 	}
 	c.epoch++
+	records = append(records, epochRecord(g.id, c.epoch))
+	if len(c.members) == 0 { // there is nothing to assign
+		c.assignmentEpoch = c.epoch
+		records = append(records, assignmentEpochRecord(g.id, c.assignmentEpoch))
+	}
 	m.settled(g, reason)
-	return append(records, epochRecord(g.id, c.epoch))
+	return records
 }
 
 // fence expels a member that let a time pass.
@@ -385,13 +396,19 @@ func (c *consumerGroup) checkEpoch(memberID string, epoch int32) error {
 	return nil
 }
 
-// removeConsumer lets an administrator take a static member out, whatever its id is.
+// removeConsumer lets an administrator take a member out: by its id, or a static one by its instance id, whatever its id is.
 func (m *Machine) removeConsumer(g *Group, l LeaveMember) error {
 	c := g.consumer
-	if l.MemberID != "" || l.InstanceID == nil || c.static[*l.InstanceID] == nil {
-		return ErrUnknownMemberID
+	x := c.byID[l.MemberID]
+	if l.InstanceID != nil {
+		x = c.static[*l.InstanceID]
 	}
-	x := c.static[*l.InstanceID]
+	switch {
+	case x == nil:
+		return ErrUnknownMemberID
+	case l.InstanceID != nil && l.MemberID != "" && l.MemberID != x.id:
+		return ErrFencedInstanceID
+	}
 	m.writeConsumer(g, m.expelConsumer(g, x, "member "+x.id+" was removed"), nil, nil)
 	return nil
 }
