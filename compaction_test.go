@@ -122,3 +122,48 @@ func awaitTable(t *testing.T, c *kgo.Client, topic string, end int64, records in
 		}
 	}
 }
+
+// Of transactions what was committed last is left, for who reads committed records only and for who reads all: the records
+// of aborted ones are gone.
+func TestCompactionOfTransactions(t *testing.T) {
+	const keys = 10
+	s := open(t, 3)
+	c := client(t, s, kgo.TransactionalID("compacted"), kgo.FetchIsolationLevel(kgo.ReadUncommitted()))
+	_, err := kadm.NewClient(c).CreateTopic(soon(t), 1, 3, map[string]*string{"cleanup.policy": new("compact"), "segment.ms": new("200"),
+		"min.cleanable.dirty.ratio": new("0.01"), "delete.retention.ms": new("200")}, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, end := map[string]string{}, int64(0)
+	transaction := func(value string, commit kgo.TransactionEndTry) {
+		t.Helper()
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		for k := range keys {
+			key := fmt.Sprint("key ", k)
+			r, err := c.ProduceSync(soon(t), &kgo.Record{Topic: "t", Key: []byte(key), Value: []byte(value)}).First()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if commit {
+				want[key], end = value, r.Offset+1
+			}
+		}
+		if err := c.EndTransaction(soon(t), commit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		transaction(fmt.Sprint("committed ", i), kgo.TryCommit)
+		transaction(fmt.Sprint("aborted ", i), kgo.TryAbort)
+	}
+	transaction("last", kgo.TryCommit)
+	committed := client(t, s, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	awaitTable(t, committed, "t", end, keys, want)
+	awaitTable(t, c, "t", end, keys, want)
+	for id := range int32(3) { // whoever leads, nothing is left open
+		transaction(fmt.Sprint("once more ", id), kgo.TryCommit)
+	}
+	awaitTable(t, committed, "t", end, keys, want)
+}
