@@ -163,8 +163,8 @@ func (a *Admission) again() bool {
 
 // wakeUp runs on the wheel's goroutine: the partition's worker asks.
 func (a *Admission) wakeUp() {
-	if a.broker.admissions.taken(a) {
-		a.Op.Parts[a.asked[0]].Partition.worker.DoDeferred(a.ask)
+	if a.broker.admissions.taken(a) && !a.Op.Parts[a.asked[0]].Partition.worker.DoDeferred(a.ask) {
+		a.answered(nil, txn.ErrNotCoordinator) // the broker is closed
 	}
 }
 

@@ -178,7 +178,7 @@ func (c *txnCoordinator) carryOut(e txn.Event, token any) {
 // draw gets a producer id for a request and brings it to the machine again. Never within the step that asked.
 func (c *txnCoordinator) draw(call *txnCall) {
 	c.partition.broker.NextProducerID(func(id int64, err error) {
-		c.partition.worker.DoDeferred(func() {
+		running := c.partition.worker.DoDeferred(func() {
 			switch serving := c.serving(); {
 			case serving != nil:
 				call.done(nil, serving)
@@ -189,6 +189,9 @@ func (c *txnCoordinator) draw(call *txnCall) {
 				c.step(call.event, call)
 			}
 		})
+		if !running {
+			call.done(nil, txn.ErrNotCoordinator)
+		}
 	})
 }
 
