@@ -23,7 +23,9 @@ type Coordinator struct {
 	machine   *group.Machine // nil while the log is replayed, and after the partition has left
 	closed    bool
 	stepping  bool
-	writes    []groupWrite // into the log, oldest first; not yet known to be durable
+	replayed  *group.Machine // waits until what it has read is committed
+	servesAt  int64          // the high watermark at which it is
+	writes    []groupWrite   // into the log, oldest first; not yet known to be durable
 	builder   record.Builder
 	compactAt int64           // the size of the log at which it is written anew
 	cutTo     int64           // the log's start, when it has been
@@ -103,6 +105,7 @@ func (c *Coordinator) step(e group.Event, token any) {
 
 // durable is called when the high watermark has risen. During a step it is looked at anyway.
 func (c *Coordinator) durable() {
+	c.begin()
 	if !c.stepping && !c.closed && (len(c.writes) > 0 || c.cutWhen > 0) {
 		c.stepping = true
 		c.goOn()

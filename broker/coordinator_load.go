@@ -59,7 +59,17 @@ func (c *Coordinator) replay(m *group.Machine, from int64) {
 				zap.Int64("offset", b.BaseOffset()), zap.Error(err))
 		}
 	}
-	c.loaded(m)
+	c.replayed, c.servesAt = m, p.log.EndOffset()
+	c.begin()
+}
+
+// begin puts the machine to work when all that it has read is committed: the rest may go with the next election, and nobody
+// may have seen an offset that does.
+func (c *Coordinator) begin() {
+	if m := c.replayed; m != nil && !c.closed && c.partition.highWatermark() >= c.servesAt {
+		c.replayed = nil
+		c.loaded(m)
+	}
 }
 
 // loaded puts the machine to work. Offsets of topics that were deleted while nobody coordinated are dropped now.

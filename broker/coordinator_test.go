@@ -320,3 +320,42 @@ func TestReadyOnTheWorker(t *testing.T) {
 		t.Errorf("committed %d", got)
 	}
 }
+
+// A new leader of __consumer_offsets coordinates when all that it has read is committed: what is not may go with the next
+// election, and nobody may have seen an offset that does.
+func TestCoordinatorWaitsForTheHighWatermark(t *testing.T) {
+	c := newCluster(t, 3, "offsets.topic.num.partitions=1")
+	c.CreateTopic("t", 1, nil)
+	c.commit("g", "t", 7)
+	const topic = metadata.ConsumerOffsetsTopic
+	c.await("its replicas are in sync", c.inSync(topic, 3))
+	state := c.Central.Image().Topic(topic).Partitions[0]
+	silent := c.Broker(state.Replicas[2])
+	silent.Close() // nobody has noticed: it is in the ISR, and doesn't answer
+	next := state.Replicas[1]
+	late := start[*group.CommitResult](c, "g", commitEvent("g", "t", 8))
+	follower, err := c.Broker(next).Partition(topic, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, leader := c.Leader(topic, 0)
+	c.await("the other follower has the commit", func() bool { return follower.Figures().LogEndOffset == leader.Figures().LogEndOffset })
+	c.KillBroker(state.Replicas[0])
+	if a := <-late; a.err == nil {
+		t.Error("it was acknowledged")
+	}
+	fetch := func() group.Event {
+		return &group.FetchOffsets{GroupID: "g", Topics: []group.FetchTopic{{Name: "t", Partitions: []int32{0}}}}
+	}
+	for range 20 {
+		if r, err := ask[*group.OffsetsResult](c, "g", fetch()); !errors.Is(err, group.ErrLoading) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	c.Forget(silent)
+	c.AddBroker(state.Replicas[0])
+	c.await("it is committed", func() bool {
+		r, err := ask[*group.OffsetsResult](c, "g", fetch())
+		return err == nil && r.Topics[0].Partitions[0].Offset == 8
+	})
+}

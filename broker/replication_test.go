@@ -288,3 +288,4 @@ func TestCatchUpIsHeldBack(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+

@@ -20,7 +20,9 @@ type txnCoordinator struct {
 	machine   *txn.Machine // nil while the log is replayed, and after the partition has left
 	closed    bool
 	stepping  bool
-	writes    []txnWrite // into the log, oldest first; not yet known to be durable
+	replayed  *txn.Machine // waits until what it has read is committed
+	servesAt  int64        // the high watermark at which it is
+	writes    []txnWrite   // into the log, oldest first; not yet known to be durable
 	builder   record.Builder
 	compactAt int64 // the size of the log at which it is written anew
 	cutTo     int64 // the log's start, when it has been
@@ -104,7 +106,18 @@ func (c *txnCoordinator) replay(m *txn.Machine, from int64) {
 			p.warn("a batch can't be read", zap.Int64("offset", b.BaseOffset()), zap.Error(err))
 		}
 	}
-	c.machine = m
+	c.replayed, c.servesAt = m, p.log.EndOffset()
+	c.begin()
+}
+
+// begin puts the machine to work when all that it has read is committed: it may go on with a transaction that the log says is
+// to be committed, and must not if the next leader may not have that record.
+func (c *txnCoordinator) begin() {
+	p, m := c.partition, c.replayed
+	if m == nil || c.closed || p.highWatermark() < c.servesAt {
+		return
+	}
+	c.replayed, c.machine = nil, m
 	c.compactAt = max(compactBytesMin, 2*p.log.SizeBytes())
 	if n := m.Transactions(); n > 0 {
 		p.broker.deps.Log.Info("transaction coordinator loaded", zap.Int32("partition", p.Index), zap.Int("transactional_ids", n))
@@ -121,6 +134,7 @@ func (c *txnCoordinator) step(e txn.Event, token any) {
 
 // durable is called when the high watermark has risen. During a step it is looked at anyway.
 func (c *txnCoordinator) durable() {
+	c.begin()
 	if !c.stepping && !c.closed && (len(c.writes) > 0 || c.cutWhen > 0) {
 		c.stepping = true
 		c.goOn()
