@@ -38,7 +38,8 @@
 //   - Whenever a member or a pending id goes away, for whatever reason, the question "have all joined?" is asked again.
 //   - In a consumer group no partition is given to a member before the one that had it said that it gave it up, or was expelled.
 //   - The state of a consumer group may be ahead of the log, the answers never are (consumer_write.go).
-//   - Committed offsets become visible (OffsetFetch) when they are durable, not before.
+//   - Committed offsets become visible (OffsetFetch) when they are durable, not before; those of a transaction (TxnCommit, txn.go)
+//     with its marker (TransactionEnded). Of two for one partition the one that is later in the log stays.
 //
 // # Where it is better than Kafka, on purpose
 //
