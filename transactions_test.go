@@ -199,7 +199,7 @@ func runSessions(t *testing.T, opts ...kgo.Opt) {
 	ended := make(chan error, 2)
 	for i := range 2 {
 		session, err := kgo.NewGroupTransactSession(append(opts, kgo.SeedBrokers(strings.Split(s.Bootstrap(), ",")...),
-			kgo.TransactionalID(strconv.Itoa(i)), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+			kgo.TransactionalID(strconv.Itoa(i)), kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxBytes(2000))...)
 		if err != nil {
 			t.Fatal(err)

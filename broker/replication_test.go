@@ -288,4 +288,3 @@ func TestCatchUpIsHeldBack(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
-

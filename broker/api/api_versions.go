@@ -23,9 +23,6 @@ func (c *call) apiVersions(req *kmsg.ApiVersionsRequest) {
 	c.answer(resp)
 }
 
-// transactionVersion is the feature by whose level clients know how to speak of transactions; 2 is that of KIP-890.
-const transactionVersion = "transaction.version"
-
 // validSoftware is Kafka's rule for client_software_name and _version: [a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?,
 // but an empty one is accepted: some clients (rskafka 0.3) have nothing to say.
 func validSoftware(s string) bool {

@@ -40,13 +40,6 @@ func text(p []byte) string {
 	return string(p)
 }
 
-func bytesOf(s string) []byte {
-	if s == null {
-		return nil
-	}
-	return []byte(s)
-}
-
 // cleanWalker drives a log that is compacted and the model with the same random operations.
 type cleanWalker struct {
 	t       *testing.T
