@@ -81,7 +81,7 @@ func (a *Admission) check() {
 		partitions[i] = a.Op.Parts[i].Partition
 	}
 	Visit(partitions, func(i int, p *Partition, err error) {
-		if err == nil && p.producers.verifies(a.Op.Parts[i].Batch, p.broker.deps.NowMs()) {
+		if err == nil && p.producers.verifies(a.Op.Parts[i].Batch, a.Adds, p.broker.deps.NowMs()) {
 			a.asked = append(a.asked, i)
 		}
 	}, func() {
@@ -95,14 +95,14 @@ func (a *Admission) check() {
 
 // verifies notes that a producer's first batch in a transaction is about to be verified; false: there is no need to. A
 // marker that comes meanwhile takes the note away, and the batch will be refused.
-func (ps *producers) verifies(b record.Batch, nowMs int64) bool {
+func (ps *producers) verifies(b record.Batch, adds bool, nowMs int64) bool {
 	if !b.IsTransactional() {
 		return false
 	}
 	if _, duplicate, err := ps.check(b); duplicate || !errors.Is(err, ErrUnverified) {
 		return false
 	}
-	ps.txns.verify(b.ProducerID(), b.ProducerEpoch(), nowMs)
+	ps.txns.verify(b.ProducerID(), verification{b.ProducerEpoch(), adds, nowMs})
 	return true
 }
 

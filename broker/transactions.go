@@ -34,7 +34,14 @@ type transactions struct {
 // by a marker, so that a batch that comes late can't open a transaction that nobody will end.
 type verification struct {
 	epoch int16
+	adds  bool // the client's transactions have an epoch each (version 2)
 	atMs  int64
+}
+
+// endedBy tells whether a marker ends the transaction that was verified. One of version 2 has the epoch of the next
+// transaction, and may come when that is being verified already.
+func (v verification) endedBy(epoch int16) bool {
+	return epoch > v.epoch || epoch == v.epoch && !v.adds
 }
 
 // stable is the last stable offset, given the high watermark.
@@ -51,11 +58,11 @@ func (t *transactions) stable(high int64) int64 {
 func (o *openTransaction) decidedBelow(high int64) bool { return o.last >= 0 && o.last < high }
 
 // verify notes that a producer may begin a transaction.
-func (t *transactions) verify(producerID int64, epoch int16, nowMs int64) {
+func (t *transactions) verify(producerID int64, v verification) {
 	if t.verified == nil {
 		t.verified = map[int64]verification{}
 	}
-	t.verified[producerID] = verification{epoch, nowMs}
+	t.verified[producerID] = v
 }
 
 // begin notes the first batch of a transaction.
@@ -65,8 +72,10 @@ func (t *transactions) begin(producerID int64, epoch int16, first int64) {
 }
 
 // end notes a marker. A transaction that isn't open here has nothing to end.
-func (t *transactions) end(producerID int64, commit bool, at int64) {
-	delete(t.verified, producerID)
+func (t *transactions) end(producerID int64, epoch int16, commit bool, at int64) {
+	if v, ok := t.verified[producerID]; ok && v.endedBy(epoch) {
+		delete(t.verified, producerID)
+	}
 	i := slices.IndexFunc(t.open, func(o openTransaction) bool { return o.producerID == producerID && o.last < 0 })
 	if i < 0 {
 		return
@@ -186,7 +195,7 @@ func (ps *producers) noteMarker(b record.Batch, offset, nowMs int64) {
 		s.epoch, s.count = b.ProducerEpoch(), 0
 	}
 	s.open, s.coordinatorEpoch, s.seenAtMs = false, m.CoordinatorEpoch, nowMs
-	ps.txns.end(b.ProducerID(), m.Commit, offset)
+	ps.txns.end(b.ProducerID(), b.ProducerEpoch(), m.Commit, offset)
 }
 
 // noteTransactional remembers a batch of a transaction.

@@ -38,7 +38,7 @@ func TestTransactionsModel(t *testing.T) {
 				open := openIn(log, h.producer) >= 0
 				log = append(log, h)
 				if h.marker {
-					kept.end(h.producer, h.commit, at)
+					kept.end(h.producer, 0, h.commit, at)
 				} else if !open {
 					kept.begin(h.producer, 0, at)
 				}
@@ -114,6 +114,22 @@ func compare(t *testing.T, log []happening, kept *transactions, start, high int6
 		}
 		if at == start && len(open) > n {
 			t.Errorf("open at %d: %+v", at, open)
+		}
+	}
+}
+
+// The marker of the transaction before may come when the next is being verified: with version 2 it has that one's epoch.
+func TestVerificationOutlivesTheMarkerBefore(t *testing.T) {
+	for _, test := range []struct {
+		adds  bool
+		epoch int16
+		want  bool
+	}{{true, 3, true}, {true, 4, false}, {false, 3, false}, {false, 2, true}} {
+		var kept transactions
+		kept.verify(7, verification{epoch: 3, adds: test.adds})
+		kept.end(7, test.epoch, true, 10)
+		if _, got := kept.verified[7]; got != test.want {
+			t.Errorf("adds %v, marker of epoch %d: %v", test.adds, test.epoch, got)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (b *Broker) CommitInTransaction(o *TxnOffsets) {
 			}
 			return
 		}
-		asks, failed = p.producers.verifiesOffsets(o.Event, p.broker.deps.NowMs())
+		asks, failed = p.producers.verifiesOffsets(o.Event, o.Adds, p.broker.deps.NowMs())
 	}, func() {
 		switch {
 		case failed != nil:
@@ -47,7 +47,7 @@ func (b *Broker) CommitInTransaction(o *TxnOffsets) {
 }
 
 // verifiesOffsets is verifies for a commit.
-func (ps *producers) verifiesOffsets(e *group.TxnCommit, nowMs int64) (bool, error) {
+func (ps *producers) verifiesOffsets(e *group.TxnCommit, adds bool, nowMs int64) (bool, error) {
 	s := ps.byID[e.ProducerID]
 	switch {
 	case s != nil && e.ProducerEpoch < s.epoch:
@@ -55,7 +55,7 @@ func (ps *producers) verifiesOffsets(e *group.TxnCommit, nowMs int64) (bool, err
 	case s != nil && s.open && s.epoch == e.ProducerEpoch:
 		return false, nil
 	}
-	ps.txns.verify(e.ProducerID, e.ProducerEpoch, nowMs)
+	ps.txns.verify(e.ProducerID, verification{e.ProducerEpoch, adds, nowMs})
 	return true, nil
 }
 
