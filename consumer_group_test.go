@@ -157,3 +157,33 @@ func TestConsumerGroupLosesMember(t *testing.T) {
 	die() // all that the client does ends, its heartbeats too
 	eventually(t, "one has everything", func() bool { return spread(t, s, "g") == "Stable[4]" })
 }
+
+// TestConsumerGroupMoves: the broker that coordinates a group leaves. Its members keep what they have: the next coordinator knows them,
+// their epochs and their partitions from the log, so nothing is assigned anew.
+func TestConsumerGroupMoves(t *testing.T) {
+	s := open(t, 3, quick...)
+	p := client(t, s, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.MetadataMinAge(100*time.Millisecond))
+	admin := kadm.NewClient(p)
+	if _, err := admin.CreateTopic(soon(t), 4, 3, nil, "t"); err != nil {
+		t.Fatal(err)
+	}
+	g := &group{seen: map[string]int{}}
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(g.wg.Wait)
+	t.Cleanup(stop)
+	for range 2 {
+		g.consume(ctx, client(t, s, nextGen("g", kgo.ConsumeTopics("t"))...))
+	}
+	values := numbered(t, p, "t", 0, 100)
+	eventually(t, "two members share", func() bool { return spread(t, s, "g") == "Stable[2 2]" && g.count() == 100 })
+	before := consumerGroup(t, s, "g")
+	if err := s.RemoveBroker(before.Coordinator.NodeID); err != nil {
+		t.Fatal(err)
+	}
+	values = append(values, numbered(t, p, "t", 100, 100)...)
+	eventually(t, "the group goes on", func() bool { return len(g.missing(values)) == 0 })
+	if after := consumerGroup(t, s, "g"); after.Epoch != before.Epoch || len(after.Members) != 2 || after.State != "Stable" ||
+		after.Coordinator.NodeID == before.Coordinator.NodeID {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}

@@ -9,9 +9,9 @@ import (
 
 // ConsumerGroupHeartbeat, key 68, versions 0–1 (KIP-848, KIP-1082).
 //
-// Held against Apache Kafka 4.4, which resolves regular expressions in the background (an empty assignment first) and refuses a static
-// member that joins again under its own id (UNRELEASED_INSTANCE_ID). A member of a group that nobody knows is told UNKNOWN_MEMBER_ID and not GROUP_ID_NOT_FOUND, so that it joins anew; package
-// broker/group says why, and where else it is better on purpose.
+// Held against Apache Kafka 4.4, which resolves regular expressions in the background (an empty assignment first) and refuses a
+// static member that joins again under its own id (UNRELEASED_INSTANCE_ID). A member of a group that nobody knows is told
+// UNKNOWN_MEMBER_ID and not GROUP_ID_NOT_FOUND, so that it joins anew; package broker/group says why.
 func (c *call) consumerGroupHeartbeat(req *kmsg.ConsumerGroupHeartbeatRequest) {
 	e := &group.ConsumerHeartbeat{
 		GroupID: req.Group, MemberID: req.MemberID, MemberEpoch: req.MemberEpoch, InstanceID: req.InstanceID, RackID: req.RackID,

@@ -48,7 +48,7 @@ func (m *Machine) checkTxnCommit(g *Group, e *TxnCommit) error {
 	case e.Generation < 0 && (g.state == Empty || e.MemberID == "" && e.InstanceID == nil):
 		return nil
 	case g.consumer != nil:
-		err := g.consumer.checkEpoch(e.MemberID, e.Generation)
+		err := g.consumer.checkCommit(&e.Commit, m.topics)
 		if errors.Is(err, ErrStaleMemberEpoch) { // its clients know no epochs of members
 			err = ErrIllegalGeneration
 		}
