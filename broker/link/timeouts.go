@@ -8,8 +8,9 @@ const (
 	greetTimeout = 3 * time.Second // for the answer that shows a broker behind a connection
 
 	// requestTimeout is how long a broker may keep silent when it should answer, beyond what a fetch allows it to wait; and
-	// how long it may leave unread what it is sent. Who leads is decided by the controller, so this may be long.
-	requestTimeout = 10 * time.Second
+	// how long it may leave unread what it is sent. When a way is open again after a cut, the old connection may stay silent
+	// for as long as it was cut (TCP's retransmissions double their pauses), and a new one is there at once: so this is short.
+	requestTimeout = 3 * time.Second
 
 	// markersTimeout is how long a broker may take for markers: it waits for its replicas (broker.WriteMarkers), and some more.
 	markersTimeout = 45 * time.Second
