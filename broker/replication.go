@@ -280,6 +280,7 @@ type epochCache struct{ *Partition }
 
 func (p epochCache) EpochEnd(epoch int32) (int32, int64) { return p.log.EpochEnd(epoch) }
 func (p epochCache) EpochAt(offset int64) int32          { return p.log.EpochAt(offset) }
+func (p epochCache) BatchStart(offset int64) int64       { return p.log.BatchStart(offset) }
 
 // arm sets the timer to the machine's next deadline, which rarely moves.
 func (p *Partition) arm() {

@@ -78,6 +78,22 @@ func (l *Log) EpochAt(offset int64) int32 {
 	return l.epochs[n-1].Epoch
 }
 
+// BatchStart is the first offset of the batch that an offset lies in, but not
+// below StartOffset; the offset itself if no batch holds it.
+func (l *Log) BatchStart(offset int64) int64 {
+	segments := l.segments.live()
+	i := find(segments, offset)
+	if offset <= l.start || offset >= l.end || i == len(segments) {
+		return offset
+	}
+	s := &segments[i]
+	at := s.locate(offset)
+	if at >= s.used {
+		return offset
+	}
+	return min(offset, max(l.start, s.batch(at).BaseOffset()))
+}
+
 // EpochEnd answers OffsetForLeaderEpoch: the largest epoch ≤ the one asked for,
 // and where it ends, which is where the next one begins or, of the last one, the
 // end of the log. An epoch before all that are known ends where the first begins.

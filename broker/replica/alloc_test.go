@@ -11,6 +11,7 @@ type oneEpoch struct{}
 
 func (oneEpoch) EpochEnd(int32) (int32, int64) { return 0, 1 << 62 }
 func (oneEpoch) EpochAt(int64) int32           { return 0 }
+func (oneEpoch) BatchStart(offset int64) int64 { return offset }
 
 // leader is a machine that leads a partition with two followers in sync.
 func leader(tb testing.TB) *replica.Machine {

@@ -37,3 +37,4 @@ type noEpochs struct{}
 
 func (noEpochs) EpochEnd(int32) (int32, int64) { return -1, -1 }
 func (noEpochs) EpochAt(int64) int32           { return -1 }
+func (noEpochs) BatchStart(offset int64) int64 { return offset }

@@ -82,6 +82,9 @@ func (l *memlog) EpochEnd(epoch int32) (int32, int64) {
 	return found, end
 }
 
+// BatchStart: each record is a batch.
+func (l *memlog) BatchStart(offset int64) int64 { return offset }
+
 // EpochAt: see replica.Epochs.
 func (l *memlog) EpochAt(offset int64) int32 {
 	found := int32(-1)

@@ -175,6 +175,11 @@ func (m *Machine) truncate(epoch int32, end int64) {
 			to = min(to, own)
 		}
 	}
+	// What a cut through a batch would leave of it is gone all the same, and the end would lie: this replica could be elected with
+	// a hole before its end. Nothing of such a batch is committed, or the leader's would end at the same offset.
+	if to > m.start && to < m.end {
+		to = m.epochs.BatchStart(to)
+	}
 	switch {
 	case to < m.start:
 		m.copySnapshot(0)

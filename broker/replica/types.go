@@ -56,6 +56,9 @@ type Epochs interface {
 	EpochEnd(epoch int32) (endEpoch int32, endOffset int64)
 	// EpochAt is the epoch of an offset, −1 if it is not known.
 	EpochAt(offset int64) int32
+	// BatchStart is the first offset of the batch that an offset lies in, but not below the log's start; the offset itself if
+	// there is no such batch. A log can be cut only between two.
+	BatchStart(offset int64) int64
 }
 
 // Held is what a replica's RAM holds already when its machine is made.

@@ -128,8 +128,9 @@ func (p *producer) answered(m *message) {
 		p.acked++
 		p.current = nil
 		p.sequence += m.batch.bytes.Count()
-	case errors.Is(m.err, errOutOfOrder) && m.batch.generation < p.w.oracles[p.part].generation:
-		// What came before it is lost, as was declared: begin anew (KIP-360).
+	case errors.Is(m.err, errOutOfOrder) && p.w.oracles[p.part].generation > 0:
+		// What came before it is lost, as was declared, or the log has begun anew with something that was sent before: begin
+		// anew, too (KIP-360).
 		p.current = nil
 		p.epoch, p.sequence = p.epoch+1, 0
 	}

@@ -36,6 +36,7 @@ type epochs struct{ p *partition }
 
 func (e epochs) EpochEnd(epoch int32) (int32, int64) { return e.p.log.EpochEnd(epoch) }
 func (e epochs) EpochAt(offset int64) int32          { return e.p.log.EpochAt(offset) }
+func (e epochs) BatchStart(offset int64) int64       { return e.p.log.BatchStart(offset) }
 
 func newPartition(n *process, index int) *partition {
 	p := &partition{n: n, index: index, log: plog.New(n.w.pool, n.w.logConfig(), 0)}
