@@ -135,7 +135,10 @@ func (o *oracle) crashed(n *process) { o.unhealed[n.id] = true }
 
 // highMoved: everything below a leader's high watermark is committed, and visible to consumers.
 func (o *oracle) highMoved(p *partition, to int64) {
-	if to < p.high {
+	// Where logs are compacted, a leader can't tell how much of a replica is a beginning of its own that was out of the ISR for
+	// long: it cuts too much rather than too little, and what goes is copied again.
+	outside := o.w.cluster.compact && o.w.truth(o.part).InISR(p.n.id) != p.n.member().Incarnation
+	if to < p.high && !outside {
 		o.violate(highWentBack, "broker %d from %d to %d", p.n.id, p.high, to)
 	}
 	if to > p.log.EndOffset() {
