@@ -165,7 +165,7 @@ func (n *process) drain() {
 		deltas, state, _ = w.policy.Drain(img, n.member(), true)
 		return deltas
 	}, done: func(err error) {
-		if err == nil && state.Left && n.alive && n.incarnation == life {
+		if err == nil && state.Left && n.leaving && n.alive && n.incarnation == life { // else it has been called back
 			w.say("  broker %d leaves", n.id)
 			n.leaving = false
 			w.gone = append(w.gone, n)
