@@ -36,7 +36,7 @@ lint-all: lint ## everything in .golangci.yml; building the linter takes minutes
 fuzz: ## every fuzz target for FUZZTIME
 	./.ci/fuzz $(FUZZTIME)
 
-sim: ## a simulated cluster: SEED=17 STEPS=500 does that run again, FOR=2m goes on for so long
+sim: ## a simulated cluster: SEED=17 STEPS=500 does that run again, FOR=2m goes on for so long (from SEED on, if it is given)
 	$(GO) test -count=1 -timeout 0 -run TestSim -v ./broker/sim $(if $(SEED),-sim.seed $(SEED) -sim.runs 1) \
 		$(if $(STEPS),-sim.steps $(STEPS)) $(if $(FOR),-sim.for $(FOR))
 
