@@ -6,7 +6,7 @@
 //
 // # Types
 //
-// There are none. Run takes every file of a pattern, File one.
+// There are none. Run takes every file of a pattern, File one; Replay goes through the events of a script.
 //
 // # Ownership
 //

@@ -45,3 +45,18 @@ func File(t *testing.T, file, got string) {
 		t.Errorf("%s differs (%v); run with -update and look at the diff. Got:\n%s", file, err, got)
 	}
 }
+
+// Replay goes through a script whose events are lines that begin with ">", with their answers indented below them. Everything but
+// the old answers is written to out, and event adds the new ones behind its line. words are what stands behind the ">".
+func Replay(text string, out *strings.Builder, event func(words []string)) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "  ") {
+			continue
+		}
+		out.WriteString(line + "\n")
+		if words, ok := strings.CutPrefix(line, ">"); ok {
+			event(strings.Fields(words))
+		}
+	}
+}

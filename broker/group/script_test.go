@@ -38,16 +38,7 @@ type script struct {
 func runScript(t *testing.T, text string) string {
 	s := &script{t: t, m: New(testConfig())}
 	s.m.Step(&Loaded{})
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		s.out.WriteString(line + "\n")
-		if event, ok := strings.CutPrefix(line, ">"); ok {
-			s.run(strings.Fields(event))
-		}
-	}
+	golden.Replay(text, &s.out, s.run)
 	return s.out.String()
 }
 

@@ -50,16 +50,7 @@ func newScript() *script {
 
 func runScript(text string) string {
 	s := newScript()
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		s.out.WriteString(line + "\n")
-		if event, ok := strings.CutPrefix(line, ">"); ok {
-			s.run(strings.Fields(event))
-		}
-	}
+	golden.Replay(text, &s.out, s.run)
 	return s.out.String()
 }
 
