@@ -33,7 +33,7 @@ lint:
 lint-all: lint ## everything in .golangci.yml; building the linter takes minutes
 	$(GO) tool -modfile=tools/go.mod golangci-lint run
 
-fuzz: ## every fuzz target for FUZZTIME
+fuzz: ## every fuzz target: for FUZZTIME what comes from a socket, for a third of it the rest
 	./.ci/fuzz $(FUZZTIME)
 
 sim: ## a simulated cluster: SEED=17 STEPS=500 does that run again, FOR=2m goes on for so long (from SEED on, if it is given)

@@ -105,9 +105,6 @@ func (p *Partition) highWatermark() int64 { return p.machine.HighWatermark() }
 // LeaderEpoch may be called inside Visit.
 func (p *Partition) LeaderEpoch() int32 { return p.machine.LeaderEpoch() }
 
-// Progress is how far the followers have come, as their leader sees it. It may be called inside Visit.
-func (p *Partition) Progress() []replica.Progress { return p.machine.Followers(nil) }
-
 // open gives the partition its contents, on its worker: nothing, or what another broker of this process held before.
 func (p *Partition) open(c contents) {
 	self := replica.Member(p.broker.Self)

@@ -240,7 +240,7 @@ func TestAllReplicasDie(t *testing.T) {
 
 // In steady state an acks=all produce with three replicas allocates nothing, the followers' part included.
 func TestAcksAllAllocatesNothing(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	c := newCluster(t, 3)
